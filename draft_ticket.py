@@ -4,8 +4,8 @@ Le chemin d'un ticket, à sens unique, dans l'ordre de ce fichier :
 
     identifiant -> Ticket lu et validé -> montré, avec ce qui va quitter la machine
     -> agent : lire_ticket, puis enregistrer_brouillon (needs_approval=True)
-    -> interruption -> Proposition relue strictement -> montrée -> question
-    -> « oui » : l'outil écrit ; toute autre réponse : il ne s'exécute pas
+    -> interruption -> proposition relue strictement -> montrée, avec les points à vérifier
+    -> question -> « oui » : l'outil écrit ; toute autre réponse : il ne s'exécute pas
     -> le disque est relu -> verdict et code de sortie
 
 Rien n'est envoyé au client, aucun état n'est conservé : on croit le disque, jamais la dernière
@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import argparse
 import codecs
+import difflib
 import errno
 import json
 import logging
@@ -24,14 +25,20 @@ import re
 import secrets
 import stat
 import sys
+import threading
+import time
+import traceback
 import unicodedata
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
+from itertools import repeat
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
+from urllib.parse import urlsplit
 
 if TYPE_CHECKING:
-    from agents import Agent, RunConfig, RunResult, RunState
+    from agents import Agent, RunConfig, RunState
     from agents.items import ToolApprovalItem
 
 AIDE = """\
@@ -40,11 +47,13 @@ usage : python draft_ticket.py IDENTIFIANT [options]
 Propose un brouillon de réponse au ticket tickets/IDENTIFIANT.json et l'enregistre dans
 brouillons/IDENTIFIANT.txt seulement si vous répondez « oui ». Rien n'est envoyé au client.
 
-  IDENTIFIANT        nom du ticket, sans dossier ni extension : minuscules, chiffres, tirets
-  --demo             joue le même parcours sans clé, sans réseau et sans modèle
-  --modele NOM       modèle à utiliser (sinon OPENAI_DEFAULT_MODEL, sinon celui du SDK)
-  --debug            montre la trace complète d'une erreur
-  -h, --aide, --help affiche cette aide
+  IDENTIFIANT         nom du ticket, sans dossier ni extension : minuscules, chiffres, tirets
+  --demo              joue le même parcours sans clé, sans réseau et sans modèle
+  --modele NOM        modèle à utiliser (sinon OPENAI_DEFAULT_MODEL, sinon celui du SDK)
+  --api NOM           responses (par défaut), ou chat pour un serveur compatible
+  --delai SECONDES    attente maximale d'une réponse du modèle (60 par défaut)
+  --debug             montre aussi la trace technique d'une erreur
+  -h, --aide, --help  affiche cette aide
 
 codes de sortie : 0 brouillon enregistré, 1 échec, 2 usage ou ticket, 3 refus,
                   4 aucune proposition valable, 130 Ctrl-C
@@ -54,13 +63,11 @@ ENREGISTRE, ECHEC, USAGE, REFUS, SANS_PROPOSITION, INTERROMPU = 0, 1, 2, 3, 4, 1
 
 DOSSIER = Path(__file__).resolve().parent
 IDENTIFIANT = re.compile(r"[a-z0-9-]{1,64}")
-# Réservés par Windows quelle que soit l'extension : refusés partout, pour qu'un ticket
-# préparé sur un système se lise sur tous.
-NOMS_DE_PERIPHERIQUE = re.compile(r"con|prn|aux|nul|com\d|lpt\d")
+PERIPHERIQUE = re.compile(r"con|prn|aux|nul|com\d|lpt\d")  # réservés par Windows, refusés partout
 CHAMPS = ("id", "sujet", "message")
-TAILLE_MAX_TICKET = 256 * 1024  # octets
+TAILLE_MAX_TICKET, TAILLE_MAX_BROUILLON = 256 * 1024, 1024 * 1024  # octets
 TAILLE_MAX_TEXTE = 20_000  # caractères
-TOURS_MAX = 8  # une lecture, cinq versions, deux tours de marge
+VERSIONS_MAX, TOURS_MAX = 5, 8  # tours : une lecture, cinq versions, deux de marge
 
 INSTRUCTIONS = """\
 Vous préparez le brouillon d'une réponse à un ticket de support, dans la langue du ticket.
@@ -87,7 +94,7 @@ class Interdit(ValueError):
 
 # --- Le disque ------------------------------------------------------------------------------
 
-CAUSES_DU_DISQUE = {
+CAUSES = {  # les textes du système sont en anglais
     errno.EACCES: "droits insuffisants",
     errno.EPERM: "droits insuffisants",
     errno.EROFS: "disque en lecture seule",
@@ -98,35 +105,28 @@ CAUSES_DU_DISQUE = {
     errno.EEXIST: "un fichier se trouve à la place du dossier",
     errno.EISDIR: "un dossier se trouve à la place du fichier",
     errno.ELOOP: "un lien se trouve à la place du fichier",
-    errno.EIO: "erreur du disque",
 }
 
 
-def cause_du_disque(erreur: OSError) -> str:
-    """Dit en français pourquoi le système a refusé ; les textes du système sont en anglais."""
-    numero = erreur.errno or 0
-    return CAUSES_DU_DISQUE.get(numero, f"erreur {errno.errorcode.get(numero, numero)}")
+def cause(erreur: OSError) -> str:
+    """Dit en français pourquoi le système a refusé."""
+    return CAUSES.get(erreur.errno or 0, f"erreur {errno.errorcode.get(erreur.errno or 0, 'inconnue')}")
 
 
 def lire_fichier(chemin: Path, taille_max: int) -> bytes | None:
-    """Rend les octets d'un fichier ordinaire, ou None s'il n'existe pas.
+    """Rend les octets d'un fichier ordinaire d'au plus `taille_max` octets, None s'il n'existe pas.
 
-    Lève Interdit si c'est un lien, un dossier, un tube ou un périphérique, ou s'il dépasse
-    `taille_max` octets, et OSError si le système refuse de l'ouvrir.
+    Lève Interdit si c'est autre chose (lien, dossier, tube, périphérique), OSError s'il est illisible.
     """
     try:
         mode = chemin.lstat().st_mode
     except FileNotFoundError:
         return None
-    if stat.S_ISLNK(mode):
-        raise Interdit("c'est un lien ; remplacez-le par un fichier ordinaire")
     if not stat.S_ISREG(mode):
-        raise Interdit("ce n'est pas un fichier ordinaire")
-    # Le chemin peut changer entre les deux lignes : ni lien suivi, ni attente sur un tube.
+        raise Interdit("c'est un lien" if stat.S_ISLNK(mode) else "ce n'est pas un fichier ordinaire")
+    # Le fichier peut changer entre-temps : ni lien suivi, ni attente sur un tube.
     options = sum(getattr(os, nom, 0) for nom in ("O_NOFOLLOW", "O_NONBLOCK", "O_BINARY"))
     with open(os.open(chemin, os.O_RDONLY | options), "rb") as fichier:
-        if not stat.S_ISREG(os.fstat(fichier.fileno()).st_mode):
-            raise Interdit("ce n'est pas un fichier ordinaire")
         contenu = fichier.read(taille_max + 1)
     if len(contenu) > taille_max:
         raise Interdit(f"il dépasse {taille_max // 1024} Kio")
@@ -162,107 +162,92 @@ class Ticket:
     message: str
     ecartes: tuple[str, ...] = ()
 
-
-def refuser_les_doublons(paires: list[tuple[str, Any]]) -> dict[str, Any]:
-    """Pour json.loads, qui garderait sans rien dire la dernière de deux clés égales."""
-    objet = dict(paires)
-    if len(objet) != len(paires):
-        raise Interdit("une clé y figure deux fois")
-    return objet
-
-
-def refuser_la_constante(_nom: str) -> NoReturn:
-    """Pour json.loads, qui accepterait NaN et Infinity, absents de la norme (RFC 8259)."""
-    raise Interdit("il contient un nombre que JSON n'admet pas (NaN ou Infinity)")
+    @property
+    def brouillon(self) -> Path:
+        """Le fichier où la réponse approuvée est écrite."""
+        return DOSSIER / "brouillons" / f"{self.id}.txt"
 
 
 def lire_objet(texte: str) -> dict[str, Any]:
-    """Lit un objet JSON strictement. Lève Interdit avec la règle enfreinte."""
+    """Lit un objet JSON strictement (RFC 8259, sans clé répétée). Lève Interdit."""
+
+    def sans_doublon(paires: list[tuple[str, Any]]) -> dict[str, Any]:
+        if len(objet := dict(paires)) != len(paires):
+            raise Interdit("une clé y figure deux fois")
+        return objet
+
+    def sans_constante(nom: str) -> NoReturn:
+        raise Interdit(f"il contient {nom}, que JSON n'admet pas")
+
     try:
-        objet = json.loads(
-            texte,
-            object_pairs_hook=refuser_les_doublons,
-            parse_constant=refuser_la_constante,
-        )
+        objet = json.loads(texte, object_pairs_hook=sans_doublon, parse_constant=sans_constante)
     except json.JSONDecodeError as erreur:
-        raise Interdit(
-            f"ce n'est pas du JSON complet (ligne {erreur.lineno}, colonne {erreur.colno})"
-        ) from None
+        position = f"ligne {erreur.lineno}, colonne {erreur.colno}"
+        raise Interdit(f"ce n'est pas du JSON complet ({position})") from None
     except RecursionError:
         raise Interdit("le JSON y est imbriqué trop profondément") from None
     except Interdit:
         raise
-    except ValueError:  # int() borne à 4 300 le nombre de chiffres
+    except ValueError:  # int() admet au plus 4 300 chiffres
         raise Interdit("il contient un nombre démesuré") from None
-    if isinstance(objet, str):
-        raise Interdit("c'est du texte entre guillemets au lieu d'un objet JSON")
     if not isinstance(objet, dict):
-        raise Interdit("ce n'est pas un objet JSON")
+        texte = "c'est du texte entre guillemets, pas" if isinstance(objet, str) else "ce n'est pas"
+        raise Interdit(f"{texte} un objet JSON")
     return objet
 
 
-def lire_texte(objet: dict[str, Any], cle: str) -> str:
-    """Rend la chaîne rangée sous `cle`. Lève Interdit si elle manque, est vide ou illisible."""
-    if cle not in objet:
-        raise Interdit(f"il manque « {cle} »")
-    texte = objet[cle]
-    if not isinstance(texte, str):
-        raise Interdit(f"« {cle} » n'est pas une chaîne de caractères")
+def lire_texte(objet: dict[str, Any], nom: str) -> str:
+    """Rend la chaîne rangée sous ce nom. Lève Interdit si elle manque, est vide ou illisible."""
+    if nom not in objet:
+        raise Interdit(f"il manque « {nom} »")
+    if not isinstance(texte := objet[nom], str):
+        raise Interdit(f"« {nom} » n'est pas une chaîne de caractères")
     try:
         texte.encode("utf-8")
     except UnicodeEncodeError:
-        raise Interdit(f"« {cle} » contient un demi-caractère impossible à enregistrer") from None
-    if not any(se_voit(texte, rang) and not signe.isspace() for rang, signe in enumerate(texte)):
-        raise Interdit(f"« {cle} » est vide")
+        raise Interdit(f"« {nom} » contient un demi-caractère impossible à enregistrer") from None
+    if not any(visible(signe) == signe and not signe.isspace() for signe in texte):
+        raise Interdit(f"« {nom} » est vide")
     return texte
 
 
 def tickets_presents() -> str:
     """Dit quels tickets existent et dans quel dossier, pour corriger une faute de frappe."""
-    dossier = DOSSIER / "tickets"
-    noms = sorted(chemin.stem for chemin in dossier.glob("*.json"))
-    liste = ", ".join(nom for nom in noms if IDENTIFIANT.fullmatch(nom)) or "aucun"
-    return f"Tickets présents dans {en_ligne(str(dossier))} : {liste}."
+    noms = sorted(chemin.stem for chemin in (DOSSIER / "tickets").glob("*.json"))
+    liste = ", ".join(filter(IDENTIFIANT.fullmatch, noms)) or "aucun"
+    return f"Tickets présents dans {en_ligne(str(DOSSIER / 'tickets'), 1000)} : {liste}."
 
 
 def verifier_identifiant(identifiant: str) -> str:
     """Rend l'identifiant s'il est permis. Lève Arret (code 2) avec la forme à taper."""
-    if IDENTIFIANT.fullmatch(identifiant) and not NOMS_DE_PERIPHERIQUE.fullmatch(identifiant):
+    if PERIPHERIQUE.fullmatch(identifiant):
+        raise Arret(f"« {identifiant} » est réservé par Windows ; renommez le ticket.", USAGE)
+    if IDENTIFIANT.fullmatch(identifiant):
         return identifiant
-    if NOMS_DE_PERIPHERIQUE.fullmatch(identifiant):
-        raise Arret(
-            f"« {identifiant} » est un nom réservé par Windows ; renommez le ticket.", USAGE
-        )
     probable = re.split(r"[/\\]", identifiant)[-1].removesuffix(".json").lower()
     if IDENTIFIANT.fullmatch(probable):
-        raise Arret(
-            f"Identifiant refusé : « {en_ligne(identifiant)} ». Sans dossier ni extension, en"
-            f" minuscules ; tapez : python draft_ticket.py {probable}",
-            USAGE,
-        )
-    raise Arret(
-        f"Identifiant refusé : « {en_ligne(identifiant)} ». Attendu : 1 à 64 minuscules,"
-        f" chiffres ou tirets. {tickets_presents()}",
-        USAGE,
-    )
+        conseil = f"Sans dossier ni extension, tapez : python draft_ticket.py {probable}"
+    else:
+        conseil = f"Attendu : 1 à 64 minuscules, chiffres ou tirets. {tickets_presents()}"
+    raise Arret(f"Identifiant refusé : « {en_ligne(identifiant)} ». {conseil}", USAGE)
 
 
 def lire_le_ticket(identifiant: str) -> Ticket:
     """Lit tickets/IDENTIFIANT.json. Lève Arret (code 2) qui nomme le fichier et la faute."""
-    nom = f"tickets/{identifiant}.json"
+    nom = f"tickets/{verifier_identifiant(identifiant)}.json"
     try:
         contenu = lire_fichier(DOSSIER / nom, TAILLE_MAX_TICKET)
         if contenu is None:
             raise Arret(f"Ticket inconnu : « {identifiant} ». {tickets_presents()}", USAGE)
         objet = lire_objet(contenu.decode("utf-8-sig"))
-        # Les fins de ligne de Windows sont ramenées à \n : l'écran et le modèle lisent la même chose.
+        # Fins de ligne de Windows ramenées à \n : l'écran et le modèle lisent la même chose.
         champs = {cle: lire_texte(objet, cle).replace("\r\n", "\n") for cle in CHAMPS}
         if champs["id"] != identifiant:
             raise Interdit("« id » n'est pas le nom du fichier")
     except UnicodeDecodeError:
         raise Arret(f"Ticket refusé : {nom} n'est pas en UTF-8 ; convertissez-le.", USAGE) from None
     except OSError as erreur:
-        raise Arret(f"Ticket illisible : {nom} : {cause_du_disque(erreur)}.", USAGE) from None
+        raise Arret(f"Ticket illisible : {nom} : {cause(erreur)}.", USAGE) from None
     except Interdit as erreur:
         raise Arret(f"Ticket refusé : {nom} : {erreur}. Corrigez le fichier.", USAGE) from None
     return Ticket(**champs, ecartes=tuple(cle for cle in objet if cle not in CHAMPS))
@@ -271,65 +256,45 @@ def lire_le_ticket(identifiant: str) -> Ticket:
 # --- L'écran --------------------------------------------------------------------------------
 
 MARGE = "| "
-CACHEES = {"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"}
-# Invisibles sans être dans ces catégories : lettres sans dessin, sélecteurs de variante.
-SANS_DESSIN = re.compile(
-    "[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180d\u180f\u2800\u3164\ufe00-\ufe0f\uffa0"
-    "\U000e0100-\U000e01ef]"
+CACHEES = {"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"}  # catégories générales d'Unicode
+# Invisibles sans être de ces catégories : lettres sans dessin, sélecteurs de variante.
+SANS_DESSIN = re.compile("[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u2800\u3164\ufe00-\ufe0f\uffa0\U000e0100-\U000e01ef]")
+_emoji = "[©®‼⁉™ℹ←-⇿⌀-➿⤀-⥿⬀-⯿〰〽㊗㊙\U0001f000-\U0001faff]"
+DANS_UN_EMOJI = re.compile(
+    f"(?<={_emoji})\ufe0f|(?<=[0-9#*])\ufe0f(?=\u20e3)|(?:(?<={_emoji})|(?<={_emoji}\ufe0f))\u200d(?={_emoji})"
 )
-ZWJ, VS16, TOUCHE = "\u200d", "\ufe0f", "\u20e3"
-
-
-def est_un_symbole(signe: str) -> bool:
-    """Vrai pour ce qui peut former un emoji : symboles et teintes de peau."""
-    return signe != "" and (
-        unicodedata.category(signe) in ("So", "Sm")
-        or signe in "‼⁉〰ℹ"
-        or "\U0001f3fb" <= signe <= "\U0001f3ff"
-    )
-
-
-def se_voit(texte: str, rang: int) -> bool:
-    """Vrai si le caractère de ce rang est visible, ou fait partie d'un emoji."""
-    signe = texte[rang]
-    if signe == VS16:
-        return est_un_symbole(texte[rang - 1 : rang]) or texte[rang + 1 : rang + 2] == TOUCHE
-    if signe == ZWJ:
-        avant = texte[max(0, rang - 2) : rang].rstrip(VS16)[-1:]
-        return est_un_symbole(avant) and est_un_symbole(texte[rang + 1 : rang + 2])
-    return unicodedata.category(signe) not in CACHEES and not SANS_DESSIN.match(signe)
 
 
 def visible(texte: str) -> str:
     """Rend sans danger tout texte venu du dehors : ticket, modèle, serveur, argv, fichier.
 
-    Ce qui ne se voit pas devient un code (`‹U+202E›`), une tabulation des espaces. Restent tels
-    quels la fin de ligne, les espaces (insécables comprises), les accents et les emoji. La règle
-    suit la catégorie générale d'Unicode, non une liste de séquences connues.
+    Ce qui ne se voit pas devient un code (`‹U+202E›`), une tabulation quatre espaces. Restent la
+    fin de ligne, les espaces (insécables comprises), les accents et les emoji.
     """
     texte = texte.replace("\t", "    ")
+    permis = {trouve.start() for trouve in DANS_UN_EMOJI.finditer(texte)}
     return "".join(
-        signe if signe == "\n" or se_voit(texte, rang) else f"‹U+{ord(signe):04X}›"
+        f"‹U+{ord(signe):04X}›"
+        if (unicodedata.category(signe) in CACHEES or SANS_DESSIN.match(signe)) and signe != "\n" and rang not in permis
+        else signe
         for rang, signe in enumerate(texte)
     )
 
 
-def nombre_d_invisibles(texte: str) -> int:
-    """Combien de caractères `visible` a remplacés par un code."""
-    return sum(
-        signe not in "\n\t" and not se_voit(texte, rang) for rang, signe in enumerate(texte)
-    )
+def nombre_de_caches(texte: str) -> int:
+    """Combien de caractères `visible` remplace par un code."""
+    return visible(texte).count("‹U+") - texte.count("‹U+")
 
 
 def en_ligne(texte: str, longueur: int = 200) -> str:
-    """Une citation courte, sans danger, sur une seule ligne."""
+    """Une citation sans danger, sur une seule ligne, d'au plus `longueur` caractères."""
     texte = " ".join(visible(texte).split())
     return texte if len(texte) <= longueur else texte[: longueur - 1] + "…"
 
 
 def colonnes(signe: str) -> int:
     """Largeur à l'écran ; dans le doute la plus grande, car une ligne qui déborde perd sa marge."""
-    if signe == ZWJ or (signe != VS16 and unicodedata.category(signe) in ("Mn", "Me")):
+    if signe == "\u200d" or (signe != "\ufe0f" and unicodedata.category(signe) in ("Mn", "Me")):
         return 0
     return 2 if unicodedata.east_asian_width(signe) in "WF" else 1
 
@@ -338,9 +303,9 @@ def largeur_de_l_ecran() -> int:
     """Colonnes utilisables, de 20 à 200. La variable COLUMNS peut mentir : elle n'est pas lue."""
     try:
         largeur = os.get_terminal_size(sys.stdout.fileno()).columns
-    except (OSError, ValueError, AttributeError):
+    except (OSError, ValueError):
         largeur = 80
-    return max(20, min(largeur, 200)) - 1  # la dernière colonne ferait passer à la ligne
+    return max(20, min(largeur, 200)) - 1  # remplir la dernière ferait passer à la ligne
 
 
 def replier(ligne: str, largeur: int) -> Iterator[str]:
@@ -352,8 +317,7 @@ def replier(ligne: str, largeur: int) -> Iterator[str]:
             yield ligne[debut:coupe]
             debut, occupe = coupe, sum(map(colonnes, ligne[coupe:rang]))
         occupe += colonnes(signe)
-        if signe == " ":
-            espace = rang + 1
+        espace = rang + 1 if signe == " " else espace
     yield ligne[debut:]
 
 
@@ -363,43 +327,266 @@ def montrer(texte: str) -> None:
     Les longues suites de lignes vides ou d'espaces, qui pousseraient la fin hors de vue, sont
     remplacées à l'écran par leur nombre.
     """
-    texte = re.sub(
-        r"(?m)^(?:[^\S\n]*\n){4,}",
-        lambda suite: f"‹{suite[0].count(chr(10))} lignes vides›\n",
-        visible(texte),
-    )
-    texte = re.sub(r"[^\S\n]{20,}", lambda suite: f" ‹{len(suite[0])} espaces› ", texte)
+    vides, espaces = r"(?m)^(?:[^\S\n]*\n){4,}", r"[^\S\n]{20,}"
+    texte = re.sub(vides, lambda m: f"‹{m[0].count(chr(10))} lignes vides›\n", visible(texte))
+    texte = re.sub(espaces, lambda m: f" ‹{len(m[0])} espaces› ", texte)
     encodage = sys.stdout.encoding or "utf-8"
-    texte = texte.encode(encodage, "codes").decode(encodage)
-    for ligne in texte.split("\n"):
+    for ligne in texte.encode(encodage, "codes").decode(encodage).split("\n"):
         for morceau in replier(ligne, largeur_de_l_ecran() - len(MARGE)):
             print(MARGE + morceau)
 
 
-def code_visible(erreur: UnicodeError) -> tuple[str, int]:
-    """Gestionnaire d'encodage : un code à la place d'un caractère que l'écran ne connaît pas."""
-    assert isinstance(erreur, UnicodeEncodeError)
-    signes = erreur.object[erreur.start : erreur.end]
-    chevrons = {"‹": "<", "›": ">", "«": '"', "»": '"', "…": "...", "\u202f": " ", "\xa0": " "}
-    return "".join(chevrons.get(s, f"<U+{ord(s):04X}>") for s in signes), erreur.end
-
-
 def preparer_l_ecran() -> None:
     """Aucun caractère ne peut arrêter le programme, ni à l'affichage ni à la saisie."""
-    codecs.register_error("codes", code_visible)
+
+    def coder(erreur: UnicodeError) -> tuple[str, int]:
+        assert isinstance(erreur, UnicodeEncodeError)
+        ascii_ = {"‹": "<", "›": ">", "«": '"', "»": '"', "…": "...", "\u202f": " ", "\xa0": " "}
+        signes = erreur.object[erreur.start : erreur.end]
+        return "".join(ascii_.get(signe, f"<U+{ord(signe):04X}>") for signe in signes), erreur.end
+
+    codecs.register_error("codes", coder)
     for flux, erreurs in ((sys.stdout, "codes"), (sys.stderr, "codes"), (sys.stdin, "replace")):
         if hasattr(flux, "reconfigure"):
             flux.reconfigure(errors=erreurs)
 
 
-def pluriel(nombre: int, nom: str) -> str:
-    """« 1 ligne », « 2 lignes »."""
-    return f"{nombre} {nom}{'s' if nombre > 1 else ''}"
-
-
 def taille(texte: str) -> str:
-    """« 3 lignes, 42 caractères »."""
-    return f"{pluriel(texte.count(chr(10)) + 1, 'ligne')}, {pluriel(len(texte), 'caractère')}"
+    """« 1 ligne, 42 caractères »."""
+    comptes = (texte.count("\n") + 1, "ligne"), (len(texte), "caractère")
+    return ", ".join(f"{nombre} {nom}{'s' if nombre > 1 else ''}" for nombre, nom in comptes)
+
+
+@contextmanager
+def attente(suivi: Suivi) -> Iterator[None]:
+    """Dit ce qui se passe et depuis quand, sur un terminal seulement, puis s'efface."""
+    if not sys.stdout.isatty():
+        yield
+        return
+    fini, debut, largeur = threading.Event(), time.monotonic(), largeur_de_l_ecran()
+
+    def battre() -> None:
+        while not fini.wait(0.2):
+            ligne = f"... {suivi.etape} ({time.monotonic() - debut:.0f} s)"
+            print(ligne[:largeur].ljust(largeur), end="\r", flush=True)
+        print(" " * largeur, end="\r", flush=True)
+
+    fil = threading.Thread(target=battre, daemon=True)
+    fil.start()
+    try:
+        yield
+    finally:
+        fini.set()
+        fil.join()
+
+
+# --- Les points à vérifier ------------------------------------------------------------------
+
+NOMBRES = {mot: rang for rang, mot in enumerate(
+    "zero un deux trois quatre cinq six sept huit neuf dix onze douze treize quatorze quinze seize".split()
+)} | dict(une=1, vingt=20, vingts=20, trente=30, quarante=40, cinquante=50, soixante=60, cent=100, cents=100,
+          mille=1000)  # fmt: skip
+MOIS = "janvier fevrier mars avril mai juin juillet aout septembre octobre novembre decembre".split()
+OUTILS = {
+    "français": "le les des est une pour vous nous que dans avec votre sur pas du je ne au mon ma mais l d n c et un bonjour",
+    "anglais": "the and you your for with is are this that have our not to of we it my but hello could us which thank please be",
+    "espagnol": "el los las una por para con que usted su nos no es gracias mi lo del y en un hola se",
+    "allemand": "der die und das nicht sie ihre mit ist wir haben ich zu den ein mein es uns bitte hallo guten",
+    "italien": "il che per non una sono con gli di la vostro grazie mi della ho e un se abbiamo buongiorno ci",
+}
+
+# Les briques des motifs, cherchés dans un texte sans accents ni majuscules.
+UN_MOT = "|".join(sorted(NOMBRES, key=len, reverse=True))
+LETTRES = rf"\b(?!unes?\b|uns?\b(?! mille))(?:(?:{UN_MOT})[ -](?:et[ -](?=un|onze))?)*(?:{UN_MOT})\b"
+CHIFFRES = r"(?:\d{1,3}(?:[ .]\d{3})+(?!\d)(?:,\d+)?|\d+(?:[.,]\d+)?)"
+NOMBRE = rf"(?:{CHIFFRES}|{LETTRES})"
+COMBIEN = rf"{NOMBRE}(?: ?(?:a|ou|et|-) ?{NOMBRE})?"  # « 3 » ou « 3 à 5 »
+JOUR, NUMERO, AN = r"(?P<jour>0?[1-9]|[12]\d|3[01])", r"(?P<numero>0?[1-9]|1[0-2])\b", r"(?P<an>\d{4}|\d\d)\b"
+LE_MOIS, SEMAINE = f"(?P<mois>{'|'.join(MOIS)})", "(?:lundi|mardi|mercredi|jeudi|vendredi|samedi|dimanche)"
+DELAI = r"(?P<delai>(?:sous|d'ici|dans(?: les)?|en|pendant|depuis|apres|avant|pour|il y a|moins d[e']) ?)"
+TEMPS = (
+    r"(?:(?P<minute>min(?:ute)?s?)|(?P<heure>heures?)|(?P<jours>jours?|journees?|j)|(?P<semaine>semaines?)"
+    r"|(?P<lunaison>mois)|(?P<trimestre>trimestres?)|(?P<annee>ans?|annees?))\b"
+)
+DEVISE = (
+    r"(?:(?P<euro>€|eur(?:os?)?\b)(?: ?(?P<reste>\d\d|vingt|trente|quarante|cinquante)\b(?! ?[€%h]))?"
+    r"|(?P<centime>centimes?\b)|(?P<dollar>\$|dollars?\b)|(?P<franc>francs?\b|chf\b)|(?P<livre>£))"
+)
+FAIT = (
+    r"\b(?:nous (?:vous |l')*avons|j'ai|je vous ai|(?:services?|equipes?|collegues?) (?:a|ont)|(?:a|ont)(?: bien)?"
+    r" ete|vien(?:t|nent) d'etre) (?:(?!(?:pas|jamais|plus|en|a|de|la|le|un|au)\b)\w+ ){0,2}"
+    r"(?:(?:r?envoy|expedi|transfer|rembours|(?:re)?credit|clotur|ferm|regl|trait|effectu|annul|modifi|corrig"
+    r"|repar|contact|lanc|valid|(?:des)?activ|debloqu|reinitialis|remplac|programm|planifi|relanc|livr|vers|post"
+    r"|gener|prolong|resili|adress|appliqu|ajout|rectifi|regularis|finalis|reserv)ee?s?|(?:transmis|clos|emis)e?s?"
+    r"|(?:resolu|suspendu|prevenu|retabli|restitu|ouvert|fait)e*s?|mise? a jour|procede|supprimee?s?)\b"
+    r"(?![^.!?\n]*\?)|\b(?:est|sont) (?:(?:bien|desormais|maintenant|deja|a present) )*(?:clos|clotur|ferm|resol|regl|class|termin"
+    r"|parti|retabl|repar|envoy|expedi|rembours|annul|supprim|activ)\w{0,3}\b(?![^.!?\n]*\?)|\bvien(?:s|t|nent)? de (?:\w+ ){0,3}\w+(?:er|ir|re)\b"
+    r"|\bvenons de (?:\w+ ){0,3}\w+(?:er|ir|re)\b|\ba quitte n(?:otre|os)\b"
+)
+
+# Un repère par ligne : la raison dite (vide : le passage est pris sans rien dire), la comparaison au
+# ticket, le motif. Du plus précis au plus vague : un passage pris par l'un n'est plus pour les autres.
+#   serre    le même texte, séparateurs mis à part       mesure, date  la même valeur, écrite autrement
+#   famille  une forme quelconque de l'un de ces mots    mots          les mêmes mots    toujours  aucune
+# famille et mots sont des listes : `|` ou bien, `*` fin quelconque, `…` jusqu'à huit mots.
+REPERES = (
+    ("adresse absente du ticket", "serre", r"[\w.+-]+@[\w-]+(?:\.[\w-]+)+"),
+    ("lien absent du ticket", "serre", r"(?:https?://(?:www\.)?|www\.)([^\s<>»\"')\]]*[\w/])"),
+    ("lien absent du ticket", "serre", r"\b([\w.-]+\.(?:com|fr|net|org|eu|io|be|ch|info)\b(?:/[^\s<>»\"')\]]*[\w/])?)"),
+    ("téléphone absent du ticket", "serre", r"(?:\+|\b00?)(?:\d\d[ .]?)?(?:\(0\))?([1-9](?:[ .-]?\d\d){4})\b"),
+    ("", "toujours", r"(?m:^ *\d\d?[.)] )"),  # le numéro d'une liste
+    ("date absente du ticket", "date", rf"\b{JOUR}(?:er)?(?= (?:au|et) \d\d?(?:er)? {LE_MOIS})"),
+    ("date absente du ticket", "date", rf"(?:{SEMAINE} )?\b{JOUR[:-1]}|{UN_MOT})(?:er)? {LE_MOIS}\b(?: {AN})?"),
+    ("date absente du ticket", "date", rf"\b{JOUR}/{NUMERO}(?:/{AN})?"),
+    ("date absente du ticket", "date", rf"\b{JOUR}[.-]{NUMERO}[.-]{AN}"),
+    ("date absente du ticket", "date", rf"\b{AN}-{NUMERO}-{JOUR}\b"),
+    ("montant absent du ticket", "mesure", rf"{COMBIEN} ?{DEVISE}"),
+    ("pourcentage absent du ticket", "mesure", rf"{COMBIEN} ?(?P<pourcent>%|pour ?cent\b)"),
+    ("heure absente du ticket", "mesure", r"\b\d\d? ?(?P<heure>h(?:eures?)?|:)(?: ?(?P<minutes>\d\d)\b)?(?!\w)"),
+    ("durée absente du ticket", "texte", rf"\b(?:(?:diz|quinz|vingt|trent|huit|douz)aine d(?:e |')|demi-){TEMPS}"),
+    ("durée absente du ticket", "mesure", rf"\b{DELAI}?{COMBIEN} ?{TEMPS}"),
+    ("durée absente du ticket", "mesure", rf"\b{DELAI}une? {TEMPS}"),
+    ("durée absente du ticket", "mesure", rf"\bune? (?=sem|mois|an|tri){TEMPS}"),
+    ("jour absent du ticket", "texte", rf"\b{SEMAINE}\b"),
+    ("mois absent du ticket", "texte", rf"\b{LE_MOIS}\b"),
+    ("", "texte", r"\b\d+(?:e|er|ere|eme|nd|nde)\b"),  # un rang
+    ("référence absente du ticket", "serre", r"\b(?=[\w-]*\d)[\w-]*[a-z-][\w-]*\b|\b\d{5,}\b"),
+    ("nombre absent du ticket", "mesure", CHIFFRES),
+    ("", "mesure", r"\b(?:deux|neuf|cent|mille)\b"),  # « deux précisions », « à neuf » : trop courants pour être dits
+    ("nombre absent du ticket", "mesure", LETTRES),
+    ("champ à remplir", "texte", r"\[[^\].…\n]{2,40}\](?!\()|\{\{?[^{}\n]{1,40}\}\}?|<[a-z][\w '-]{1,30}>|_{3,}|\.{4,}"),
+    ("champ à remplir", "texte", r"\bx{3,}\b|\bx\w?(?:[/.: -]x{2,})+|\b(?:todo|lorem ipsum|jj/mm|a completer)\b"),
+    ("", "texte", r"\b(?:bonne|belle|excellente|agreable) (?:fin de )?(?:journee|matinee|soiree|semaine)\b"),
+    ("", "texte", r"\b(?:vous (?:nous |m')?(?:avez )?(?:dites|dit|ecrivez|ecrit|(?:indiqu|signal|estim|precis|expliqu|mentionn|rapport"
+     r"|constat|demand|souhait|evoqu|parl|rappel|reclam)(?:i?ez|e))\b|d'apres (?:vous|ce que vous|le suivi)|votre demande d)(?:(?!\bnous\b)[^.!?:;\n])*"),  # des propos du client
+    ("présenté comme déjà fait", "texte", FAIT),
+    ("donne une cause", "famille", "rupture* | epuise* | plus en stock | a court de | penurie*"),
+    ("donne une cause", "famille", "panne* | dysfonctionn* | defaillan* | bug* | en maintenance | hors service | avarie* | incident* technique*"
+     " | incident* informatique* | probleme* technique*"),
+    ("donne une cause", "famille", "erreur* … notre part | erreur* de notre | erreur* de nos | notre erreur"
+     " | notre faute | nous sommes trompe* | avons commis | avons oublie | oubli de notre | vient de notre | vient de nos | incombe*"),
+    ("donne une cause", "famille", "retard* … transport* | transport* … retard* | retard* … livreur* | livreur* … retard*"
+     " | prestataire* … retard* | ralenti* … transport* | transport* … perdu | transport* … egare* | retard* … fournisseur* | greve*"),
+    ("donne une cause", "texte", r"\b(?:en raison|a cause|du fait) d(?!e votre|e vos)\S+(?: \S+){1,3}"),
+    ("promet un remboursement", "famille", "rembours* | restitu* | reverser*"),
+    ("promet un avoir", "famille", "un avoir | votre avoir | cet avoir | l'avoir correspondant | avoir correspondant"
+     " | avoir du montant | forme d'avoir | note* de credit | recredit* | credit* … votre compte"),
+    ("promet un bon d'achat", "famille", "bon* d'achat | bon* de reduction | bon* cadeau* | cheque* cadeau*"
+     " | carte* cadeau* | coupon* | code* promo*"),
+    ("promet une remise", "texte", r"\bremises?\b(?! (?:en|du|au)\b)|\breductions? de\b|\brabais\b|\bristournes?\b"),
+    ("promet un geste", "famille", "geste* commercia* | dedommag* | indemnis* | compensation*"),
+    ("promet un remplacement", "famille", "remplac* | echangerons | echangeons | reexpedi* | nouvel exemplaire | en echange | echange standard | substitu*"),
+    ("promet la gratuité", "famille", "gratuit* | offert* | offrons | offrirons | sans frais | sans aucun frais"
+     " | a nos frais | a titre gracieux | gracieusement | coutera rien"),
+    ("garantit ou promet", "famille", "garant* | nous engageons | promet* | promis | sans faute"),
+    ("annonce un délai", "mots", "apres-demain | demain | aujourd'hui | ce soir | cet apres-midi | hier | sans delai"
+     " | dans la journee | dans l'heure | dans la matinee | dans la semaine | dans le mois | fin de journee"
+     " | fin de semaine | fin de la semaine | fin du mois | fin de mois | cette semaine | semaine prochaine"
+     " | mois prochain | ce week-end | sous huitaine | sous quinzaine | immediatement | sur-le-champ"),
+    ("marque de Markdown", "toujours", r"\*\*[^*\n]+\*\*|\b__[^_\n]+__\b|(?m:^ {0,3}#{1,6} \S.*)|```|`[^`\n]+`"
+     r"|\[[^\]\n]+\]\([^)\n]+\)|(?m:^ *\* \S.*)|(?m:^ *(?:---+|\*\*\*+) *$)|(?m:^ *\|.+\|)"
+     r"|(?<![\w*])\*[^*\s][^*\n]*\*(?![\w*])"),
+)  # fmt: skip
+
+
+def compiler(comparaison: str, motif: str) -> re.Pattern[str]:
+    """L'expression régulière d'un repère."""
+    if comparaison in ("famille", "mots"):
+        motif = re.escape(motif).replace(r"\ \|\ ", "|").replace(r"\ …\ ", r" (?:[\w'-]+ ){0,8}")
+        motif = rf"\b(?:{motif})\b".replace(r"\*", r"\w*").replace(r"\ ", "[ -]")
+    return re.compile(motif)
+
+
+def plier(texte: str) -> str:
+    """Le texte sans accents ni majuscules, caractère pour caractère : les rangs sont gardés."""
+    bases = (unicodedata.normalize("NFD", signe)[0].lower()[0] for signe in texte)
+    return "".join("'" if s == "’" else " " if s.isspace() and s != "\n" else s for s in bases)
+
+
+def valeur(nombre: str) -> float:
+    """La valeur d'un nombre plié, en chiffres ou en lettres."""
+    if nombre[0].isdigit():
+        return float(re.sub(r"[ .](?=\d{3}(?:\D|$))", "", nombre).replace(",", "."))
+    total = courant = 0
+    for mot in re.split("[ -]", nombre):
+        unite = NOMBRES.get(mot, 0)
+        if unite == 1000:
+            total, courant = total + max(1, courant) * 1000, 0
+        elif unite == 100:
+            courant = max(1, courant) * 100
+        else:
+            courant += 76 if unite == 20 and courant % 100 == 4 else unite  # quatre-vingts
+    return float(total + courant)
+
+
+def cle(comparaison: str, trouve: re.Match[str]) -> tuple[Any, ...]:
+    """Ce que le ticket doit donner aussi pour que le passage soit connu ; None y vaut n'importe quoi."""
+    lus = {nom: lu for nom, lu in trouve.groupdict().items() if lu}
+    if comparaison == "serre":
+        return (re.sub(r"[\W_]", "", trouve[trouve.lastindex or 0]),)
+    if comparaison == "date":
+        rang = int(lus["numero"]) if "numero" in lus else MOIS.index(lus["mois"]) + 1
+        return ("date", valeur(lus["jour"]), rang, int(lus["an"]) % 100 if "an" in lus else None)
+    if comparaison == "mesure":
+        unite = next((nom for nom in lus if nom not in ("delai", "reste", "minutes")), None)
+        fin = trouve.start(unite) if unite else trouve.end()
+        nombres = [valeur(lu) for lu in re.findall(NOMBRE, trouve.string[trouve.start() : fin])] or [1.0]
+        nombres[0] += valeur(lus.get("reste", "0")) / 100  # 12 € 50
+        if unite == "centime":
+            unite, nombres[0] = "euro", nombres[0] / 100
+        nombres += [float(lus["minutes"])] if int(lus.get("minutes", 0)) else []  # 14 h 00 est 14 h
+        # « 13,20 » tout court vaut 13,20 € ; un entier tout court n'est pas un montant.
+        return (unite or ("nombre" if nombres[0] % 1 == 0 else None), *nombres)
+    return () if comparaison == "famille" else (trouve if comparaison == "toujours" else trouve[0],)
+
+
+def langue(texte: str) -> str:
+    """La langue d'un texte plié d'après ses mots-outils, ou « » si elle n'est pas évidente."""
+    lus = re.findall("[a-z]+", texte)
+    comptes = {nom: sum(map(lus.count, outils.split())) for nom, outils in OUTILS.items()}
+    second, premier = sorted(comptes, key=comptes.__getitem__)[-2:]
+    return premier if comptes[premier] >= max(3, 2 * comptes[second]) else ""
+
+
+def part_recopiee(texte: str, source: str) -> float:
+    """La part des mots du texte prise au ticket par suites d'au moins quatre mots."""
+    lus, du_ticket = (re.findall(r"\w+", t) for t in (texte, source))
+    suites = difflib.SequenceMatcher(None, lus, du_ticket, autojunk=False).get_matching_blocks()
+    return sum(suite.size for suite in suites if suite.size >= 4) / max(1, len(lus))
+
+
+def points_a_verifier(texte: str, ticket: Ticket) -> list[tuple[str, str]]:
+    """Rend les passages à relire de près, avec la raison : une aide, jamais un verdict."""
+    texte = unicodedata.normalize("NFC", texte)
+    plie, source = plier(texte), plier(unicodedata.normalize("NFC", f"{ticket.sujet}\n{ticket.message}"))
+    source_serree = re.sub(r"[\W_]", "", source)
+    reperes = [(raison, comment, compiler(comment, motif)) for raison, comment, motif in REPERES]
+    du_ticket = [[cle(comment, t) for t in motif.finditer(source)] for _, comment, motif in reperes]
+    valeurs = [c for (_, comment, _), cles in zip(reperes, du_ticket) if comment in ("mesure", "date") for c in cles]
+    points: list[tuple[str, str]] = []
+    pris: set[int] = set()
+    for (raison, comment, motif), connus in zip(reperes, du_ticket):
+        connus = valeurs if comment in ("mesure", "date") else connus
+        for trouve in motif.finditer(plie):
+            rangs, lu = set(range(*trouve.span())), cle(comment, trouve)
+            if raison and comment != "toujours" and rangs & pris:
+                continue
+            pris |= rangs if comment != "toujours" or not raison else set()
+            if comment == "serre" and lu[0] in source_serree or any(map(pareilles, repeat(lu), connus)):
+                continue
+            connus.append(lu)
+            if raison:
+                points.append((texte[trouve.start() : trouve.end()].strip(), raison))
+    if part_recopiee(plie, source) >= 0.6:
+        points.append((texte[:60], "recopie du message du client"))
+    if (ecrite := langue(plie)) and (lue := langue(source)) and ecrite != lue:
+        points.append((texte[:60], f"langue : {ecrite}, alors que le ticket est en {lue}"))
+    return points
+
+
+def pareilles(lue: tuple[Any, ...], connue: tuple[Any, ...]) -> bool:
+    """Égales, None valant n'importe quoi."""
+    return len(lue) == len(connue) and all(a == b or None in (a, b) for a, b in zip(lue, connue))
 
 
 # --- La proposition, les outils et l'agent --------------------------------------------------
@@ -407,14 +594,20 @@ def taille(texte: str) -> str:
 
 @dataclass
 class Suivi:
-    """Ce que la personne et le disque ont dit pendant ce lancement ; rien n'en est conservé."""
+    """Ce qui s'est passé pendant ce lancement ; rien n'en est conservé."""
 
+    etape: str = "chargement du SDK"
+    modele: str = ""  # le nom envoyé au serveur
     lu: bool = False  # lire_ticket a rendu le ticket
-    lu_avant: bool = False  # ... et avant que la réponse en cours soit demandée au modèle
-    approuve: str | None = None  # le texte montré auquel la personne a dit oui
-    enregistre: bool = False  # ce texte a été écrit puis relu sur le disque
-    refuse: bool = False  # la personne a refusé une proposition
-    motif: str = ""  # pourquoi une proposition n'a pas pu être montrée
+    lu_avant: bool = False  # ... avant que la réponse en cours soit demandée au modèle
+    versions: int = 0  # propositions montrées
+    precedent: str | None = None  # le texte que la personne vient de refuser
+    remarque: str = ""  # ce que la personne demande pour la version suivante
+    refuse: bool = False  # elle a refusé sans rien demander
+    approuve: str | None = None  # le texte montré auquel elle a dit oui
+    ancien: bytes | None = None  # le brouillon qui existait quand ce texte a été montré
+    enregistre: bool = False  # le texte approuvé a été écrit, puis relu sur le disque
+    motif: str = ""  # pourquoi aucune proposition n'a pu être montrée
     avis: list[str] = field(default_factory=list)  # à dire dès que l'écran est libre
 
 
@@ -423,22 +616,22 @@ def lire_proposition(arguments: str | None, ticket: Ticket) -> str:
     objet = lire_objet(arguments or "")
     textes = {cle: lire_texte(objet, cle) for cle in ("ticket_id", "texte")}
     if len(objet) > len(textes):
-        raise Interdit("il contient un argument de trop")
+        raise Interdit("il y a un argument de trop")
     if textes["ticket_id"] != ticket.id:
-        raise Interdit("la proposition vise un autre ticket")
+        raise Interdit("elle vise un autre ticket")
     if len(textes["texte"]) > TAILLE_MAX_TEXTE:
         raise Interdit(f"le texte dépasse {TAILLE_MAX_TEXTE} caractères")
     return textes["texte"]
 
 
-def construire_agent(ticket: Ticket, suivi: Suivi, modele: str | None) -> Agent[None]:
-    """Rend l'agent et ses deux outils, qui ne connaissent qu'un ticket : celui-ci."""
+def construire_agent(ticket: Ticket, suivi: Suivi) -> Agent[None]:
+    """Rend l'agent et ses deux outils, qui ne connaissent qu'un ticket : celui-ci.
+
+    Les outils sont `async` : dans un fil, ils pourraient encore écrire après un Ctrl-C. Leurs
+    erreurs arrêtent le programme au lieu de devenir une phrase pour le modèle.
+    """
     from agents import Agent, AgentHooks, ToolsToFinalOutputResult
     from agents.decorators import tool
-
-    # `async def` : dans un fil, l'outil pourrait encore écrire après un Ctrl-C.
-    # `failure_error_function=None` : une erreur arrête le programme au lieu de devenir une
-    # phrase pour le modèle.
 
     @tool(failure_error_function=None)
     async def lire_ticket(ticket_id: str) -> str:
@@ -452,9 +645,8 @@ def construire_agent(ticket: Ticket, suivi: Suivi, modele: str | None) -> Agent[
             return "Refusé : seul le ticket de la demande peut être lu."
         suivi.lu = True
         # Le modèle reçoit ce que la personne a vu : les caractères cachés sont déjà des codes.
-        return json.dumps(
-            {cle: visible(getattr(ticket, cle)) for cle in CHAMPS}, ensure_ascii=False
-        )
+        champs = {cle: visible(getattr(ticket, cle)) for cle in CHAMPS}
+        return json.dumps(champs, ensure_ascii=False)
 
     @tool(needs_approval=True, failure_error_function=None)
     async def enregistrer_brouillon(ticket_id: str, texte: str) -> str:
@@ -466,48 +658,55 @@ def construire_agent(ticket: Ticket, suivi: Suivi, modele: str | None) -> Agent[
         """
         if (ticket_id, texte) != (ticket.id, suivi.approuve):
             raise Arret("Écriture refusée : ce texte n'est pas celui qui a été approuvé.", ECHEC)
-        enregistrer(ticket, texte)
+        enregistrer(ticket, texte, suivi.ancien)
         suivi.enregistre = True
         return "Brouillon enregistré."
 
     class Etapes(AgentHooks[None]):
         async def on_llm_start(self, *_: Any, **__: Any) -> None:
             suivi.lu_avant = suivi.lu
+            suivi.etape = "le modèle rédige" if suivi.lu else "le modèle demande le ticket"
 
-    def finir(_context: Any, results: list[Any]) -> ToolsToFinalOutputResult:
-        """Après une décision, plus aucune requête : le disque seul fait foi."""
-        fini = any(result.tool.name == "enregistrer_brouillon" for result in results)
-        return ToolsToFinalOutputResult(is_final_output=fini, final_output="")
+    def conclure_le_tour(_context: Any, results: list[Any]) -> ToolsToFinalOutputResult:
+        """Après une décision, plus aucune requête, sauf si la personne demande une autre version."""
+        decide = any(result.tool.name == "enregistrer_brouillon" for result in results)
+        return ToolsToFinalOutputResult(decide and not suivi.remarque, final_output="")
 
     return Agent(
         name="Brouillon",
         instructions=INSTRUCTIONS,
-        model=modele,
+        model=suivi.modele or None,
         tools=[lire_ticket, enregistrer_brouillon],
-        tool_use_behavior=finir,
+        tool_use_behavior=conclure_le_tour,
         hooks=Etapes(),
     )
 
 
-def cible(ticket: Ticket) -> Path:
-    """Le fichier du brouillon."""
-    return DOSSIER / "brouillons" / f"{ticket.id}.txt"
+def lire_le_brouillon(ticket: Ticket) -> bytes | None:
+    """Rend le brouillon déjà sur le disque. Lève Arret (code 1) si on ne pourrait le remplacer."""
+    try:
+        return lire_fichier(ticket.brouillon, TAILLE_MAX_BROUILLON)
+    except OSError as erreur:
+        raise Arret(f"Écriture impossible : {cause(erreur)}. Rien n'a été remplacé.", ECHEC) from None
+    except Interdit as erreur:
+        nom = f"brouillons/{ticket.brouillon.name}"
+        raise Arret(f"Écriture impossible : {nom} : {erreur}.", ECHEC) from None
 
 
-def enregistrer(ticket: Ticket, texte: str) -> None:
-    """Écrit le brouillon puis le relit. Lève Arret (code 1) ; l'ancien est alors intact."""
-    contenu = texte.encode("utf-8")
-    chemin = cible(ticket)
+def enregistrer(ticket: Ticket, texte: str, ancien: bytes | None) -> None:
+    """Écrit le brouillon, garde l'ancien sous `.txt~`, puis relit. Lève Arret (code 1)."""
+    chemin, contenu = ticket.brouillon, texte.encode("utf-8")
+    if lire_le_brouillon(ticket) != ancien:
+        raise Arret("Le brouillon a changé pendant votre lecture : rien n'a été remplacé.", ECHEC)
     try:
         chemin.parent.mkdir(exist_ok=True)
-        lire_fichier(chemin, sys.maxsize - 1)
+        if ancien is not None and ancien != contenu:
+            ecrire_fichier(chemin.with_name(chemin.name + "~"), ancien)
         ecrire_fichier(chemin, contenu)
-        if lire_fichier(chemin, len(contenu)) != contenu:
-            raise Interdit("le fichier relu n'est pas le texte approuvé")
     except OSError as erreur:
-        raise Arret(f"Écriture impossible : {cause_du_disque(erreur)}.", ECHEC) from erreur
-    except Interdit as erreur:
-        raise Arret(f"Écriture impossible : brouillons/{chemin.name} : {erreur}.", ECHEC) from None
+        raise Arret(f"Écriture impossible : {cause(erreur)}. Rien n'a été remplacé.", ECHEC) from erreur
+    if lire_le_brouillon(ticket) != contenu:
+        raise Arret("Écriture douteuse : le fichier relu n'est pas le texte approuvé.", ECHEC)
 
 
 # --- La décision ----------------------------------------------------------------------------
@@ -515,8 +714,6 @@ def enregistrer(ticket: Ticket, texte: str) -> None:
 
 def jeter_la_frappe() -> None:
     """Oublie les touches tapées avant la question : elles ne répondent pas à ce qui est montré."""
-    if not sys.stdin.isatty():
-        return
     try:
         import termios
 
@@ -530,86 +727,314 @@ def jeter_la_frappe() -> None:
 
 def demander(question: str) -> str:
     """Pose la question et rend la ligne tapée ; vide si l'entrée est fermée ou interrompue."""
+    clavier = sys.stdin is not None and sys.stdin.isatty()
     sys.stdout.flush()
-    if sys.stdin is None:
-        return ""
-    jeter_la_frappe()
+    if clavier:
+        jeter_la_frappe()
     print(question, end="", flush=True)
     # Ni input(), qui coupe la ligne à un caractère nul, ni boucle asyncio, qui avale un Ctrl-C.
-    ligne = sys.stdin.readline()
-    if not (ligne.endswith("\n") and sys.stdin.isatty()):
-        print()
-    if sys.stdin.isatty() and not ligne.endswith("\n"):
-        return ""  # Ctrl-D, même après quelques lettres
-    return ligne
+    ligne = sys.stdin.readline() if sys.stdin is not None else ""
+    if clavier and ligne.endswith("\n"):
+        return ligne
+    print()
+    return "" if clavier else ligne  # au clavier, Ctrl-D refuse même après quelques lettres
 
 
-def decider(interruption: ToolApprovalItem, ticket: Ticket, suivi: Suivi) -> str | None:
+def differences(avant: str, apres: str, nom: str) -> str:
+    """Les lignes retirées (-) et ajoutées (+), ou une phrase si les deux textes sont les mêmes."""
+    lignes = difflib.unified_diff(
+        avant.split("\n"), apres.split("\n"), nom, "cette proposition", n=1, lineterm=""
+    )
+    return re.sub(r"(?m)^@@ -(\d+).*", r"@ ligne \1", "\n".join(lignes)) or f"Identique : {nom}."
+
+
+def montrer_la_proposition(nom: str, texte: str, ticket: Ticket, suivi: Suivi) -> None:
+    """Montre tout ce qui éclaire la décision, le texte d'abord, les alertes juste avant la question."""
+    suivi.versions += 1
+    fichier = f"brouillons/{ticket.brouillon.name}"
+    print(f"\nProposition {suivi.versions} · outil {en_ligne(nom)} · {fichier} · {taille(texte)}\n")
+    montrer(texte)
+    if suivi.precedent is not None:
+        print("\nCe qui change depuis la version refusée :")
+        montrer(differences(suivi.precedent, texte, "version refusée"))
+    suivi.ancien = lire_le_brouillon(ticket)
+    if suivi.ancien is not None:
+        ancien = suivi.ancien.decode("utf-8", "replace")
+        quand = time.strftime("%d/%m/%Y à %H:%M", time.localtime(ticket.brouillon.stat().st_mtime))
+        print(f"\nUn brouillon existe déjà ({quand}, {taille(ancien)}).")
+        print(f"« oui » le remplace et le garde sous {fichier}~. Différences :")
+        montrer(differences(ancien, texte, "ancien brouillon"))
+    if points := points_a_verifier(texte, ticket):
+        print("\nÀ vérifier (repères automatiques, non exhaustifs) :")
+        montrer("\n".join(f"« {en_ligne(mots, 80)} » : {raison}" for mots, raison in points))
+    if caches := nombre_de_caches(texte):
+        print(f"\nAttention, caractères invisibles montrés comme ‹U+…› : {caches}")
+
+
+def decider(interruption: ToolApprovalItem, ticket: Ticket, suivi: Suivi, hote: str) -> str | None:
     """Montre une proposition et pose la question. Rend None pour oui, sinon la raison du refus."""
     if suivi.approuve is not None:
-        print("\nAutre proposition refusée : un seul brouillon par lancement, le premier approuvé.")
+        print("Autre proposition refusée : un seul brouillon par lancement, le premier approuvé.")
         return "Refusé : un brouillon a déjà été approuvé."
     try:
         if not suivi.lu_avant:
             raise Interdit("elle a été rédigée avant la lecture du ticket")
         texte = lire_proposition(interruption.arguments, ticket)
     except Interdit as erreur:
-        suivi.motif = str(erreur)
+        suivi.motif = f"proposition refusée sans être montrée, {erreur}"
         print(f"\nProposition refusée sans être montrée : {erreur}.")
         return f"Refusé : {erreur}."
-    print(f"\nProposition · outil {en_ligne(interruption.name or '')} · brouillons/{ticket.id}.txt")
-    print(f"{taille(texte)} :\n")
-    montrer(texte)
-    print()
-    if caches := nombre_d_invisibles(texte):
-        print(f"Attention : {pluriel(caches, 'caractère')} sans dessin, montrés comme ‹U+…›.")
-    reponse = demander("Enregistrer ce brouillon ? « oui » enregistre, le reste refuse : ")
-    if reponse.strip().lower() == "oui":
-        suivi.approuve = texte
+    montrer_la_proposition(interruption.name or "", texte, ticket, suivi)
+    derniere = suivi.versions == VERSIONS_MAX
+    choix = "oui / non (dernière version)" if derniere else "oui / non / non, votre remarque"
+    reponse = visible(demander(f"\nEnregistrer ce brouillon ? {choix} : ").strip())
+    if reponse.lower() == "oui":
+        suivi.approuve, suivi.remarque = texte, ""
         return None
-    suivi.refuse = True
-    return "Refusé par la personne."
+    suivi.precedent = texte
+    remarque = re.fullmatch(r"non\s*[,:;]\s*(.+)", reponse, re.IGNORECASE | re.DOTALL)
+    if remarque is None or derniere:
+        suivi.refuse = True
+        return "Refusé par la personne."
+    suivi.remarque = remarque[1]
+    print(f"Refusé. Votre remarque part vers {hote} :")
+    montrer(suivi.remarque)
+    return (
+        f"Refusé par la personne, qui demande : {suivi.remarque}\n"
+        "Proposez une nouvelle version complète avec enregistrer_brouillon."
+    )
 
 
-def dialoguer(agent: Agent[None], run_config: RunConfig, ticket: Ticket, suivi: Suivi) -> None:
-    """Mène le parcours : l'agent propose, s'interrompt, la personne décide, l'agent reprend."""
+def dialoguer(agent: Agent[None], config: RunConfig, ticket: Ticket, suivi: Suivi, hote: str) -> None:
+    """Mène le parcours : l'agent propose et s'interrompt, la personne décide, l'agent reprend."""
     from agents import Runner
 
     suite: str | RunState[None] = f"Préparez le brouillon de réponse au ticket « {ticket.id} »."
     while True:
-        result: RunResult = Runner.run_sync(
-            agent, suite, max_turns=TOURS_MAX, run_config=run_config
-        )
-        for avis in suivi.avis:
-            print(avis)
-        suivi.avis.clear()
+        with attente(suivi):
+            result = Runner.run_sync(agent, suite, max_turns=TOURS_MAX, run_config=config)
+        while suivi.avis:
+            print(suivi.avis.pop(0))
         if not result.interruptions:
-            return
-        state = result.to_state()
+            break
+        suivi.remarque, suivi.refuse, state = "", False, result.to_state()
         for interruption in result.interruptions:
-            refus = decider(interruption, ticket, suivi)
+            refus = decider(interruption, ticket, suivi, hote)
             if refus is None:
                 state.approve(interruption)
             else:
                 state.reject(interruption, rejection_message=refus)
         suite = state
+    if not (suivi.versions or suivi.motif):
+        suivi.motif = raison_du_silence(str(result.final_output or ""), suivi)
+
+
+def raison_du_silence(reponse: str, suivi: Suivi) -> str:
+    """Dit pourquoi un tour s'est terminé sans proposition ; la réponse elle-même n'est pas montrée."""
+    if re.search("lire_ticket|enregistrer_brouillon|ticket_id", reponse):
+        return "le modèle a écrit l'appel en texte au lieu d'appeler l'outil"
+    quoi = "a répondu en prose au lieu d'appeler l'outil" if reponse.strip() else "n'a rien répondu"
+    return f"le modèle {quoi}{'' if suivi.lu else ', sans lire le ticket'}"
 
 
 def conclure(ticket: Ticket, suivi: Suivi) -> int:
-    """Dit ce que le disque contient et rend le code de sortie."""
-    nom = f"brouillons/{ticket.id}.txt"
+    """Dit ce que le disque contient et rend le code de sortie. Lève Arret (code 4)."""
+    nom = f"brouillons/{ticket.brouillon.name}"
     if suivi.enregistre and suivi.approuve is not None:
-        print(f"Brouillon enregistré et relu : {nom} ({taille(suivi.approuve)}).")
+        print(f"Brouillon enregistré et relu sur le disque : {nom} ({taille(suivi.approuve)}).")
         print("Rien n'a été envoyé au client.")
         return ENREGISTRE
     if suivi.refuse:
-        print("Refusé : aucun brouillon n'a été écrit.")
+        ancien = f" ; {nom} est resté tel quel" if suivi.ancien is not None else ""
+        print(f"Refusé : aucun brouillon n'a été écrit{ancien}.")
         return REFUS
-    raise Arret(
-        f"Aucun brouillon n'a été proposé : {suivi.motif or 'le modèle a répondu en prose'}."
-        " Relancez, ou essayez un autre modèle avec --modele.",
-        SANS_PROPOSITION,
+    motif = suivi.motif or "le modèle n'a pas donné de nouvelle version"
+    conseil = "Relancez, ou essayez un autre modèle avec --modele."
+    raise Arret(f"Aucun brouillon n'a été proposé : {motif}. {conseil}", SANS_PROPOSITION)
+
+
+# --- Le serveur -----------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Serveur:
+    """Où part la demande. `hote` est ce qui est montré ; `modele` est vide pour celui du SDK."""
+
+    adresse: str
+    hote: str
+    cle: str
+    modele: str
+    api: str
+    delai: float
+
+    @property
+    def est_openai(self) -> bool:
+        """Vrai pour OpenAI et ses régions, qui seuls connaissent `store` et le modèle du SDK."""
+        return ("." + self.hote.split(":")[0]).endswith(".openai.com")
+
+
+def lire_la_cle(locale: bool) -> str:
+    """Rend OPENAI_API_KEY, nettoyée. Lève Arret (code 2), sans jamais la citer."""
+    brute = os.environ.get("OPENAI_API_KEY", "")
+    cle = brute.strip()
+    if not cle and not locale:
+        conseil = "définissez OPENAI_API_KEY, ou ajoutez --demo pour essayer sans clé"
+        raise Arret(f"Clé absente : {conseil}.", USAGE)
+    if not re.fullmatch("[!-~]*", cle):
+        faute = "contient un espace ou un caractère non ASCII (tiret long ?)"
+        raise Arret(f"Clé refusée : OPENAI_API_KEY {faute} ; recopiez-la.", USAGE)
+    if cle != brute:
+        print("OPENAI_API_KEY : espaces ou fin de ligne retirés autour de la clé.")
+    return cle or "sans-cle"  # le client du SDK en exige une, un serveur local non
+
+
+def choisir_le_serveur(options: argparse.Namespace) -> Serveur:
+    """Lit l'environnement. Lève Arret (code 2) quand un réglage manque ou est inutilisable."""
+    adresse = os.environ.get("OPENAI_BASE_URL", "").strip() or "https://api.openai.com/v1"
+    try:
+        parties = urlsplit(adresse)
+        nom, hote = parties.hostname or "", parties.netloc.rpartition("@")[2]
+        if parties.scheme not in ("http", "https") or not nom or parties.port == 0:
+            raise ValueError
+    except ValueError:
+        forme = "attendu : http(s)://HOTE[:PORT]/v1"
+        raise Arret(f"Adresse inutilisable dans OPENAI_BASE_URL ; {forme}.", USAGE) from None
+    cle = lire_la_cle(locale=nom in ("localhost", "::1") or nom.startswith("127."))
+    modele = options.modele or os.environ.get("OPENAI_DEFAULT_MODEL", "").strip()
+    serveur = Serveur(adresse, hote, cle, modele, options.api, options.delai)
+    if not modele and not serveur.est_openai:
+        raise Arret(f"Quel modèle pour {en_ligne(hote)} ? Ajoutez --modele NOM.", USAGE)
+    return serveur
+
+
+def configurer(serveur: Serveur, modele: str) -> RunConfig:
+    """Rend la configuration, la même pour le premier passage et pour chaque reprise.
+
+    Les réglages vont ici : sur l'agent, ils effaceraient ceux du SDK pour le modèle. Rien n'est
+    réessayé : la personne est là, elle sait ce qui s'est passé et relance quand elle veut.
+    """
+    from agents import ModelSettings, OpenAIProvider, RunConfig
+    from agents.models import gpt_5_reasoning_settings_required
+    from openai import AsyncOpenAI, DefaultAsyncHttpxClient
+
+    reponses = serveur.api == "responses"
+    raisonne = gpt_5_reasoning_settings_required(modele) or re.match(r"o\d", modele)
+    settings = ModelSettings(
+        tool_choice="lire_ticket",  # au premier tour seulement, le SDK l'oublie ensuite
+        parallel_tool_calls=False,
+        store=False if reponses or serveur.est_openai else None,
+        # Sans stockage, le raisonnement doit repartir avec la requête suivante.
+        response_include=["reasoning.encrypted_content"] if reponses and raisonne else None,
+        timeout=serveur.delai,
     )
+    client = AsyncOpenAI(
+        api_key=serveur.cle,
+        base_url=serveur.adresse,
+        max_retries=0,
+        timeout=serveur.delai,
+        http_client=DefaultAsyncHttpxClient(follow_redirects=False),  # aucun autre hôte
+    )
+    provider = OpenAIProvider(openai_client=client, use_responses=reponses)
+    return RunConfig(model_provider=provider, model_settings=settings, tracing_disabled=True)
+
+
+def configurer_la_demonstration(ticket: Ticket) -> RunConfig:
+    """Rend une configuration dont le modèle est le double du SDK : des réponses écrites d'avance."""
+    from agents import RunConfig
+    from agents.testing import ScriptedModel, function_call
+
+    def version(lettre: str) -> list[Any]:
+        texte = (
+            f"Bonjour,\n\nCeci est un gabarit de démonstration (version {lettre}) : aucun modèle n'a"
+            f" été appelé.\n\nVotre message « {visible(ticket.sujet)} » nous est bien parvenu."
+            " Pouvez-vous nous dire ce que vous attendez de nous ?\n\nCordialement,\nLe support"
+        )
+        arguments = {"ticket_id": ticket.id, "texte": texte}
+        return [function_call("enregistrer_brouillon", arguments, call_id=f"demo-{lettre}")]
+
+    lecture = [function_call("lire_ticket", {"ticket_id": ticket.id}, call_id="demo")]
+    model = ScriptedModel([lecture, *map(version, "ABCDE"[:VERSIONS_MAX])])
+    return RunConfig(model=model, tracing_disabled=True)
+
+
+# --- Les pannes -----------------------------------------------------------------------------
+
+# L'exception (son nom ou celui d'une classe mère), un indice cherché dans ses faits (code HTTP, code
+# d'erreur, textes de l'exception et de ses causes), le code de sortie, ce qui s'est passé et que faire.
+# La première ligne qui convient est la bonne ; « Muet : » annonce qu'aucun brouillon n'a été proposé.
+PANNES = (
+    ("ModuleNotFoundError", "agents|openai", ECHEC, "SDK absent : lancez pip install openai-agents==0.24.0"),
+    ("ModelTimeoutError|APITimeoutError", "", ECHEC, "Pas de réponse de {hote} en {delai:g} s : réessayez, ou augmentez --delai."),
+    ("AuthenticationError", "", ECHEC, "Clé refusée par {hote} (401) : vérifiez OPENAI_API_KEY et OPENAI_BASE_URL."),
+    ("PermissionDeniedError", "", ECHEC, "Accès interdit par {hote} (403) : cette clé n'a pas droit à {modele}."),
+    ("NotFoundError", "model", ECHEC, "Modèle inconnu de {hote} (404) : {modele} ; choisissez-en un autre avec --modele."),
+    ("NotFoundError", "api=responses", ECHEC, "{hote} ne connaît pas /responses (404) : essayez --api chat."),
+    ("NotFoundError", "", ECHEC, "Adresse introuvable sur {hote} (404) : vérifiez OPENAI_BASE_URL."),
+    ("APIStatusError", "status=413|context.length|too long|too large", ECHEC, "Ticket trop long pour {modele} : raccourcissez-le."),
+    ("RateLimitError", "quota|billing", ECHEC, "Quota épuisé chez {hote} (429) : vérifiez la facturation du compte."),
+    ("RateLimitError", "", ECHEC, "Trop de demandes à {hote} (429) : patientez{patience}, puis relancez."),
+    ("BadRequestError", "", ECHEC, "Requête refusée par {hote} (400) : essayez un autre modèle.{citation}"),
+    ("APIStatusError", "status=3", ECHEC, "Redirection refusée, {hote} renvoie ailleurs : corrigez OPENAI_BASE_URL."),
+    ("APIStatusError", "", ECHEC, "Erreur {statut} de {hote} : réessayez plus tard.{citation}"),
+    ("APIConnectionError", "certificate|ssl", ECHEC, "Certificat de {hote} refusé : prévenez votre service informatique."),
+    ("APIConnectionError", "getaddrinfo|name or service|name resolution|nodename", ECHEC, "Hôte inconnu : {hote} ; vérifiez OPENAI_BASE_URL et le réseau."),
+    ("APIConnectionError", "connect call|connection attempts|refused", ECHEC, "{hote} est injoignable : vérifiez OPENAI_BASE_URL et le réseau."),
+    ("APIConnectionError", "", ECHEC, "Connexion à {hote} interrompue pendant la réponse : relancez."),
+    ("ModelBehaviorError", "response.failed", ECHEC, "{hote} signale l'échec de la génération : relancez."),
+    ("ModelBehaviorError", "incomplete", SANS_PROPOSITION, "Muet : la réponse est incomplète (limite de longueur)."),
+    ("ModelBehaviorError", "not found", SANS_PROPOSITION, "Muet : le modèle a appelé un outil qui n'existe pas."),
+    ("ModelBehaviorError", "call id", SANS_PROPOSITION, "Muet : le modèle a réutilisé l'identifiant d'un appel."),
+    ("ModelBehaviorError", "json|argument", SANS_PROPOSITION, "Muet : les arguments donnés à un outil sont illisibles."),
+    ("ModelBehaviorError", "", SANS_PROPOSITION, "Muet : le modèle s'est comporté d'une façon imprévue."),
+    ("ModelRefusalError", "", SANS_PROPOSITION, "Muet : le modèle a refusé de répondre à ce ticket."),
+    ("MaxTurnsExceeded", "", SANS_PROPOSITION, "Muet : le modèle a épuisé ses {tours} tours."),
+    ("UnicodeEncodeError", "", SANS_PROPOSITION, "Muet : le texte contient un demi-caractère impossible à enregistrer."),
+    ("APIError|JSONDecodeError|ValidationError|AttributeError|TypeError", "", ECHEC, "Réponse illisible de {hote} : vérifiez OPENAI_BASE_URL et --api."),
+    ("Exception", "", ECHEC, "Erreur inattendue ({classe}) : le détail est avec --debug."),
+)  # fmt: skip
+
+
+def citer(message: str, *a_taire: str) -> str:
+    """Une citation du serveur, omise si elle répète un bout de la clé, du ticket ou du brouillon."""
+    for texte, longueur in zip(a_taire, (4, 16, 16)):
+        if any(texte[rang : rang + longueur] in message for rang in range(max(0, len(texte) - longueur) + 1) if texte):
+            return ""
+    return f" Le serveur dit : {en_ligne(message)}" if message.strip() else ""
+
+
+def traduire(erreur: BaseException, serveur: Serveur | None, ticket: Ticket | None, suivi: Suivi) -> Arret:
+    """Rend la phrase et le code d'une exception quelconque, d'après PANNES."""
+    chaine = [erreur]
+    while (suivante := chaine[-1].__cause__ or chaine[-1].__context__) and suivante not in chaine:
+        chaine.append(suivante)
+    if arrets := [maillon for maillon in chaine if isinstance(maillon, Arret)]:
+        return arrets[0]
+    statut = getattr(erreur, "status_code", "")
+    attendre = getattr(getattr(erreur, "response", None), "headers", {}).get("retry-after", "")
+    faits = f"status={statut} api={serveur and serveur.api} {getattr(erreur, 'code', '')}"
+    faits = " ".join([faits, *map(str, chaine)])
+    classes = {classe.__name__ for classe in type(erreur).__mro__}
+    code, phrase = next(
+        (code, phrase)
+        for noms, indice, code, phrase in PANNES
+        if classes & set(noms.split("|")) and re.search(indice, faits, re.IGNORECASE)
+    )
+    phrase = phrase.format(
+        hote=en_ligne(serveur.hote if serveur else "la démonstration"),
+        modele=en_ligne(suivi.modele),
+        delai=serveur.delai if serveur else 0,
+        statut=statut,
+        tours=TOURS_MAX,
+        patience=f" {attendre} s" if attendre.isdigit() else "",
+        classe=type(erreur).__name__,
+        citation=citer(
+            str(getattr(erreur, "message", "")),
+            serveur.cle if serveur else "",
+            ticket.message if ticket else "",
+            suivi.precedent or "",
+        ),
+    )
+    return Arret(phrase.replace("Muet", "Aucun brouillon n'a été proposé"), code)
 
 
 # --- La ligne de commande -------------------------------------------------------------------
@@ -618,8 +1043,8 @@ ERREURS_D_USAGE = (  # les phrases d'argparse sont en anglais
     (r"unrecognized arguments: (.*)", r"argument inconnu : \1"),
     (r"argument (\S+): expected one argument", r"\1 attend une valeur"),
     (r"argument (\S+): ignored explicit argument .*", r"\1 n'attend pas de valeur"),
-    (r"argument (\S+): invalid choice: (.*) \(choose.*", r"\1 n'admet pas \2"),
-    (r"argument (\S+): (.*)", r"\1 : \2"),
+    (r"argument (\S+): invalid choice: (.*) \(choose from (.*)\)", r"\1 n'admet pas \2 ; choix : \3"),
+    (r"argument (\S+): .*", r"\1 attend un nombre de secondes"),
 )
 
 
@@ -627,6 +1052,7 @@ class LigneDeCommande(argparse.ArgumentParser):
     """argparse, dont les erreurs sont dites en français."""
 
     def error(self, message: str) -> NoReturn:
+        """Lève Arret (code 2)."""
         for motif, phrase in ERREURS_D_USAGE:
             if trouve := re.fullmatch(motif, message, re.DOTALL):
                 message = trouve.expand(phrase)
@@ -640,147 +1066,102 @@ def lire_options(argv: list[str] | None) -> argparse.Namespace:
     ligne.add_argument("ticket", nargs="?")
     ligne.add_argument("--demo", action="store_true")
     ligne.add_argument("--modele")
+    ligne.add_argument("--api", choices=("responses", "chat"), default="responses")
+    ligne.add_argument("--delai", type=float, default=60.0)
     ligne.add_argument("--debug", action="store_true")
     ligne.add_argument("-h", "--aide", "--help", action="store_true")
-    return ligne.parse_args(argv)
+    options = ligne.parse_args(argv)
+    if not 0 < options.delai <= 3600:
+        raise Arret("--delai attend un nombre de secondes entre 0 et 3600.", USAGE)
+    return options
 
 
-@dataclass(frozen=True)
-class Serveur:
-    """Où part la demande : `hote` est ce qui est montré, `modele` None celui du SDK."""
-
-    hote: str
-    cle: str
-    modele: str | None
-
-
-def choisir_le_serveur(options: argparse.Namespace) -> Serveur:
-    """Lit l'environnement. Lève Arret (code 2) quand un réglage manque ou est inutilisable."""
-    cle = os.environ.get("OPENAI_API_KEY", "").strip()
-    if not cle:
-        raise Arret(
-            "Clé absente : définissez OPENAI_API_KEY, ou ajoutez --demo pour essayer sans clé.",
-            USAGE,
-        )
-    modele = options.modele or os.environ.get("OPENAI_DEFAULT_MODEL") or None
-    return Serveur("api.openai.com", cle, modele)
-
-
-def configurer(serveur: Serveur | None, ticket: Ticket) -> RunConfig:
-    """Rend la configuration, la même pour le premier passage et pour chaque reprise.
-
-    Les réglages vont ici et non sur l'agent, où ils effaceraient ceux du SDK pour le modèle.
-    """
-    from agents import ModelSettings, RunConfig, set_tracing_disabled
-
-    set_tracing_disabled(True)  # sinon le SDK envoie le contenu des outils à un autre service
-    settings = ModelSettings(tool_choice="lire_ticket", parallel_tool_calls=False, store=False)
-    if serveur is None:
-        return RunConfig(model=modele_de_demonstration(ticket), tracing_disabled=True)
-    return RunConfig(model_settings=settings, tracing_disabled=True)
-
-
-def modele_de_demonstration(ticket: Ticket) -> Any:
-    """Le double du SDK : deux réponses écrites d'avance, aucun modèle, aucun réseau."""
-    from agents.testing import ScriptedModel, function_call
-
-    texte = (
-        "Bonjour,\n\nCeci est un gabarit de démonstration : aucun modèle n'a été appelé.\n\n"
-        f"Votre message « {visible(ticket.sujet)} » nous est bien parvenu. Pouvez-vous nous dire"
-        " ce que vous attendez de nous ?\n\nCordialement,\nLe support"
-    )
-    return ScriptedModel(
-        [
-            [function_call("lire_ticket", {"ticket_id": ticket.id}, call_id="demo-1")],
-            [
-                function_call(
-                    "enregistrer_brouillon",
-                    {"ticket_id": ticket.id, "texte": texte},
-                    call_id="demo-2",
-                )
-            ],
-        ]
-    )
+def preparer(options: argparse.Namespace) -> tuple[Ticket, Serveur | None]:
+    """Vérifie, avant de charger le SDK, tout ce qui peut l'être. Lève Arret."""
+    if options.ticket is None:
+        raise Arret(f"Quel ticket ? {tickets_presents()} Aide : --aide", USAGE)
+    ticket = lire_le_ticket(options.ticket)
+    if sys.stdin is not None and sys.stdin.isatty() and not sys.stdout.isatty():
+        conseil = "relancez sans redirection, ou donnez la réponse par un tube"
+        raise Arret(f"Sortie redirigée : vous ne verriez pas le texte ; {conseil}.", USAGE)
+    serveur = None if options.demo else choisir_le_serveur(options)
+    lire_le_brouillon(ticket)  # mieux vaut savoir tout de suite qu'on ne pourra pas écrire
+    return ticket, serveur
 
 
 def presenter(ticket: Ticket) -> None:
-    """Montre le ticket tel que le modèle le recevra, et ce qui n'en partira pas."""
+    """Montre le ticket tel que le modèle le recevra, et nomme ce qui n'en partira pas."""
     print(f"Ticket {ticket.id}\nSujet :")
     montrer(ticket.sujet)
     print("Message :")
     montrer(ticket.message)
-    if caches := nombre_d_invisibles(ticket.sujet + ticket.message):
-        print(
-            f"Attention : {pluriel(caches, 'caractère')} sans dessin dans ce ticket (consigne"
-            " cachée ?) ; le modèle les recevra en codes ‹U+…›, comme ici."
-        )
+    if caches := nombre_de_caches(ticket.sujet + ticket.message):
+        print(f"Attention, caractères invisibles dans ce ticket (consigne cachée ?) : {caches}")
+        print("Le modèle les recevra comme ici, en codes ‹U+…›.")
     if ticket.ecartes:
         print(f"Restent ici : {en_ligne(', '.join(ticket.ecartes))}.")
+    sys.stdout.flush()
 
 
-def traiter(options: argparse.Namespace, suivi: Suivi) -> int:
-    """Le parcours d'un ticket, du nom au code de sortie. Lève Arret."""
-    if options.aide:
-        print(AIDE, end="")
-        return ENREGISTRE
-    if options.ticket is None:
-        raise Arret(f"Quel ticket ? {tickets_presents()} Aide : --aide", USAGE)
-    ticket = lire_le_ticket(verifier_identifiant(options.ticket))
-    serveur = None if options.demo else choisir_le_serveur(options)
-    if sys.stdin is not None and sys.stdin.isatty() and not sys.stdout.isatty():
-        raise Arret(
-            "La sortie est redirigée : vous ne verriez pas ce que vous approuvez. Relancez sans"
-            " redirection, ou donnez la réponse par un tube.",
-            USAGE,
-        )
+def traiter(ticket: Ticket, serveur: Serveur | None, suivi: Suivi) -> int:
+    """Le parcours d'un ticket, jusqu'au code de sortie. Lève Arret, ou une exception du SDK."""
     presenter(ticket)
-    sys.stdout.flush()
+    with attente(suivi):
+        from agents import set_tracing_disabled
+        from agents.models import get_default_model
 
-    from agents.models import get_default_model
-
+    set_tracing_disabled(True)  # sinon le SDK envoie le contenu des outils à un autre hôte
     if serveur is None:
-        print(
-            "Démonstration : aucun modèle n'est appelé, rien ne quitte cette machine ;"
-            " le texte proposé est un gabarit."
-        )
-        modele = None
+        print("Démonstration : aucun modèle n'est appelé, rien ne quitte cette machine.")
+        print("Le texte proposé est un gabarit.")
+        config, hote = configurer_la_demonstration(ticket), "la démonstration, qui ne la lit pas"
     else:
-        modele = serveur.modele or get_default_model()
-        print(f"Partent vers {serveur.hote}, modèle {en_ligne(modele)} : {', '.join(CHAMPS)}.")
-    sys.stdout.flush()
-    agent = construire_agent(ticket, suivi, modele)
-    dialoguer(agent, configurer(serveur, ticket), ticket, suivi)
+        suivi.modele, hote = serveur.modele or get_default_model(), en_ligne(serveur.hote)
+        print(f"Partent vers {hote}, modèle {en_ligne(suivi.modele)} : {', '.join(CHAMPS)}.")
+        config = configurer(serveur, suivi.modele)
+    dialoguer(construire_agent(ticket, suivi), config, ticket, suivi, hote)
     return conclure(ticket, suivi)
 
 
-def traduire(erreur: BaseException) -> Arret:
-    """Rend la phrase et le code d'une exception quelconque."""
-    while erreur.__cause__ is not None and not isinstance(erreur, Arret):
-        erreur = erreur.__cause__
-    if isinstance(erreur, Arret):
-        return erreur
-    return Arret(f"Erreur inattendue ({type(erreur).__name__}) ; détail avec --debug.", ECHEC)
+def interrompre(ticket: Ticket | None, suivi: Suivi) -> Arret:
+    """La phrase d'un Ctrl-C, vraie du disque quel que soit l'instant."""
+    if sys.stdout.isatty():
+        print()
+    ecrit = ticket and suivi.approuve is not None and lire_le_brouillon(ticket) == suivi.approuve.encode()
+    fait = "le brouillon approuvé est sur le disque" if ecrit else "aucun brouillon n'a été écrit"
+    return Arret(f"Interrompu (Ctrl-C) : {fait}.", INTERROMPU)
 
 
 def main(argv: list[str] | None = None) -> int:
     """Rend le code de sortie ; toute erreur devient une phrase sur stderr."""
     preparer_l_ecran()
     logging.disable(logging.CRITICAL)  # les journaux du SDK citent le ticket
-    suivi = Suivi()
-    debug = "--debug" in (sys.argv if argv is None else argv)
+    options, ticket, serveur, suivi = None, None, None, Suivi()
     try:
-        code = traiter(lire_options(argv), suivi)
+        options = lire_options(argv)
+        if options.aide:
+            print(AIDE, end="", flush=True)
+            return ENREGISTRE
+        ticket, serveur = preparer(options)
+        code = traiter(ticket, serveur, suivi)
         sys.stdout.flush()
         return code
+    except BrokenPipeError:  # plus personne ne lit : se taire
+        return ENREGISTRE if suivi.enregistre else ECHEC
     except KeyboardInterrupt:
-        arret = Arret("Interrompu (Ctrl-C).", INTERROMPU)
+        arret = interrompre(ticket, suivi)
     except Exception as erreur:
-        if debug:
-            raise
-        arret = traduire(erreur)
-    print(arret, file=sys.stderr)
+        if options is not None and options.debug:
+            trace = traceback.format_exc().replace(serveur.cle if serveur else "\0", "[clé]")
+            print(re.sub(r"\bsk-\S+|\S*\*{3,}\S*", "[clé]", trace), file=sys.stderr)
+        arret = traduire(erreur, serveur, ticket, suivi)
+        if suivi.enregistre:
+            arret = Arret(f"Brouillon enregistré et relu, malgré ceci ensuite : {arret}", ENREGISTRE)
+    print(arret, file=sys.stderr, flush=True)
     return arret.code
 
 
 if __name__ == "__main__":
-    raise SystemExit(main())
+    code_de_sortie = main()
+    # Une fin ordinaire attendrait un fil resté bloqué sur la résolution d'un nom d'hôte.
+    os._exit(code_de_sortie)

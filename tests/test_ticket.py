@@ -130,4 +130,4 @@ def test_les_caracteres_caches_du_ticket_sont_dits_avant_l_envoi(projet: Projet)
     projet.ticket(message="Bonjour\u202e \U000e0041merci")
     sortie = projet.lancer("ticket-local", "--demo", entree="non\n").out
     assert "| Bonjour‹U+202E› ‹U+E0041›merci" in sortie
-    assert sortie.index("2 caractères sans dessin") < sortie.index("Démonstration")
+    assert sortie.index("(consigne cachée ?) : 2") < sortie.index("Démonstration")
