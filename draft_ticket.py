@@ -30,9 +30,8 @@ import time
 import traceback
 import unicodedata
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
-from itertools import repeat
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 from urllib.parse import urlsplit
@@ -67,7 +66,8 @@ PERIPHERIQUE = re.compile(r"con|prn|aux|nul|com\d|lpt\d")  # réservés par Wind
 CHAMPS = ("id", "sujet", "message")
 TAILLE_MAX_TICKET, TAILLE_MAX_BROUILLON = 256 * 1024, 1024 * 1024  # octets
 TAILLE_MAX_TEXTE = 20_000  # caractères
-VERSIONS_MAX, TOURS_MAX = 5, 8  # tours : une lecture, cinq versions, deux de marge
+VERSIONS_MAX = 5
+TOURS_MAX = VERSIONS_MAX + 4  # une lecture, et trois tours perdus au plus
 
 INSTRUCTIONS = """\
 Vous préparez le brouillon d'une réponse à un ticket de support, dans la langue du ticket.
@@ -95,59 +95,63 @@ class Interdit(ValueError):
 # --- Le disque ------------------------------------------------------------------------------
 
 CAUSES = {  # les textes du système sont en anglais
-    errno.EACCES: "droits insuffisants",
-    errno.EPERM: "droits insuffisants",
-    errno.EROFS: "disque en lecture seule",
-    errno.ENOSPC: "disque plein",
-    errno.EDQUOT: "quota de disque atteint",
-    errno.EFBIG: "taille de fichier limitée par le système",
-    errno.ENOTDIR: "un fichier se trouve à la place du dossier",
-    errno.EEXIST: "un fichier se trouve à la place du dossier",
-    errno.EISDIR: "un dossier se trouve à la place du fichier",
-    errno.ELOOP: "un lien se trouve à la place du fichier",
+    "EACCES EPERM": "droits insuffisants",
+    "EROFS": "disque en lecture seule",
+    "ENOSPC EDQUOT": "disque plein",
+    "EFBIG": "taille de fichier limitée par le système",
+    "ENOTDIR EEXIST": "un fichier se trouve à la place du dossier",
+    "EISDIR": "un dossier se trouve à la place du fichier",
+    "ELOOP": "un lien se trouve à la place du fichier",
 }
 
 
 def cause(erreur: OSError) -> str:
     """Dit en français pourquoi le système a refusé."""
-    return CAUSES.get(erreur.errno or 0, f"erreur {errno.errorcode.get(erreur.errno or 0, 'inconnue')}")
+    nom = errno.errorcode.get(erreur.errno or 0, "inconnue")
+    return next((phrase for noms, phrase in CAUSES.items() if nom in noms.split()), f"erreur {nom}")
 
 
 def lire_fichier(chemin: Path, taille_max: int) -> bytes | None:
     """Rend les octets d'un fichier ordinaire d'au plus `taille_max` octets, None s'il n'existe pas.
 
-    Lève Interdit si c'est autre chose (lien, dossier, tube, périphérique), OSError s'il est illisible.
+    Lève Interdit si c'est un tube, un périphérique ou un fichier trop gros, OSError pour un lien, un
+    dossier ou un fichier illisible.
     """
+    if chemin.is_symlink():
+        raise OSError(errno.ELOOP, "lien")
+    # Le fichier peut changer entre-temps : ni lien suivi, ni attente sur un tube.
+    options = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
     try:
-        mode = chemin.lstat().st_mode
+        with open(chemin, "rb", opener=lambda nom, mode: os.open(nom, mode | options)) as fichier:
+            if not stat.S_ISREG(os.fstat(fichier.fileno()).st_mode):
+                raise Interdit("ce n'est pas un fichier ordinaire")
+            contenu = fichier.read(taille_max + 1)
     except FileNotFoundError:
         return None
-    if not stat.S_ISREG(mode):
-        raise Interdit("c'est un lien" if stat.S_ISLNK(mode) else "ce n'est pas un fichier ordinaire")
-    # Le fichier peut changer entre-temps : ni lien suivi, ni attente sur un tube.
-    options = sum(getattr(os, nom, 0) for nom in ("O_NOFOLLOW", "O_NONBLOCK", "O_BINARY"))
-    with open(os.open(chemin, os.O_RDONLY | options), "rb") as fichier:
-        contenu = fichier.read(taille_max + 1)
     if len(contenu) > taille_max:
         raise Interdit(f"il dépasse {taille_max // 1024} Kio")
     return contenu
 
 
-def ecrire_fichier(chemin: Path, contenu: bytes) -> None:
-    """Remplace le fichier d'un seul coup, lisible par son seul propriétaire. Lève OSError.
+def ecrire_fichiers(contenus: dict[Path, bytes]) -> None:
+    """Remplace ces fichiers d'un seul coup, lisibles par leur seul propriétaire. Lève OSError.
 
-    Le nom provisoire est choisi avant l'ouverture : où que tombe un Ctrl-C, `finally` le retire.
+    Tout est écrit à côté avant le premier remplacement : un disque plein ne coûte aucun ancien
+    fichier. Les noms provisoires sont choisis d'abord : où que tombe un Ctrl-C, `finally` les retire.
     """
-    provisoire = chemin.with_name(f".{chemin.name}.{secrets.token_hex(8)}")
+    provisoires = {chemin: chemin.with_name(f".{chemin.name}.{secrets.token_hex(8)}") for chemin in contenus}
     options = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0)
     try:
-        with open(os.open(provisoire, options, 0o600), "wb") as fichier:
-            fichier.write(contenu)
-            fichier.flush()
-            os.fsync(fichier.fileno())
-        os.replace(provisoire, chemin)
+        for chemin, contenu in contenus.items():
+            with open(os.open(provisoires[chemin], options, 0o600), "wb") as fichier:
+                fichier.write(contenu)
+                fichier.flush()
+                os.fsync(fichier.fileno())
+        for chemin, provisoire in provisoires.items():
+            os.replace(provisoire, chemin)
     finally:
-        provisoire.unlink(missing_ok=True)
+        for provisoire in provisoires.values():
+            provisoire.unlink(missing_ok=True)
 
 
 # --- Le ticket ------------------------------------------------------------------------------
@@ -176,11 +180,8 @@ def lire_objet(texte: str) -> dict[str, Any]:
             raise Interdit("une clé y figure deux fois")
         return objet
 
-    def sans_constante(nom: str) -> NoReturn:
-        raise Interdit(f"il contient {nom}, que JSON n'admet pas")
-
     try:
-        objet = json.loads(texte, object_pairs_hook=sans_doublon, parse_constant=sans_constante)
+        objet = json.loads(texte, object_pairs_hook=sans_doublon, parse_constant=int)
     except json.JSONDecodeError as erreur:
         position = f"ligne {erreur.lineno}, colonne {erreur.colno}"
         raise Interdit(f"ce n'est pas du JSON complet ({position})") from None
@@ -188,8 +189,8 @@ def lire_objet(texte: str) -> dict[str, Any]:
         raise Interdit("le JSON y est imbriqué trop profondément") from None
     except Interdit:
         raise
-    except ValueError:  # int() admet au plus 4 300 chiffres
-        raise Interdit("il contient un nombre démesuré") from None
+    except ValueError:  # int() refuse NaN, Infinity et plus de 4 300 chiffres
+        raise Interdit("il contient un nombre impossible (NaN, infini ou démesuré)") from None
     if not isinstance(objet, dict):
         texte = "c'est du texte entre guillemets, pas" if isinstance(objet, str) else "ce n'est pas"
         raise Interdit(f"{texte} un objet JSON")
@@ -258,7 +259,9 @@ def lire_le_ticket(identifiant: str) -> Ticket:
 MARGE = "| "
 CACHEES = {"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"}  # catégories générales d'Unicode
 # Invisibles sans être de ces catégories : lettres sans dessin, sélecteurs de variante.
-SANS_DESSIN = re.compile("[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u2800\u3164\ufe00-\ufe0f\uffa0\U000e0100-\U000e01ef]")
+SANS_DESSIN = re.compile(
+    "[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u2800\u3164\ufe00-\ufe0f\uffa0\U000e0100-\U000e01ef]"
+)
 _emoji = "[©®‼⁉™ℹ←-⇿⌀-➿⤀-⥿⬀-⯿〰〽㊗㊙\U0001f000-\U0001faff]"
 DANS_UN_EMOJI = re.compile(
     f"(?<={_emoji})\ufe0f|(?<=[0-9#*])\ufe0f(?=\u20e3)|(?:(?<={_emoji})|(?<={_emoji}\ufe0f))\u200d(?={_emoji})"
@@ -382,23 +385,25 @@ def attente(suivi: Suivi) -> Iterator[None]:
 
 # --- Les points à vérifier ------------------------------------------------------------------
 
-NOMBRES = {mot: rang for rang, mot in enumerate(
-    "zero un deux trois quatre cinq six sept huit neuf dix onze douze treize quatorze quinze seize".split()
-)} | dict(une=1, vingt=20, vingts=20, trente=30, quarante=40, cinquante=50, soixante=60, cent=100, cents=100,
-          mille=1000)  # fmt: skip
+_UNITES = "zero un deux trois quatre cinq six sept huit neuf dix onze douze treize quatorze quinze seize"
+NOMBRES = {
+    **{mot: rang for rang, mot in enumerate(_UNITES.split())},
+    **{"une": 1, "vingt": 20, "vingts": 20, "trente": 30, "quarante": 40, "cinquante": 50, "soixante": 60},
+    **{"cent": 100, "cents": 100, "mille": 1000},
+}
 MOIS = "janvier fevrier mars avril mai juin juillet aout septembre octobre novembre decembre".split()
-OUTILS = {
-    "français": "le les des est une pour vous nous que dans avec votre sur pas du je ne au mon ma mais l d n c et un bonjour",
-    "anglais": "the and you your for with is are this that have our not to of we it my but hello could us which thank please be",
-    "espagnol": "el los las una por para con que usted su nos no es gracias mi lo del y en un hola se",
+MOTS_OUTILS = {
+    "français": "le les des est une pour vous nous que dans avec votre sur pas du je ne au mon ma l d n c et bonjour",
+    "anglais": "the and you your for with is are this that have our not to of we it my but could us thank be",
+    "espagnol": "el los las una por para con que usted su nos no es gracias mi lo del y hola",
     "allemand": "der die und das nicht sie ihre mit ist wir haben ich zu den ein mein es uns bitte hallo guten",
-    "italien": "il che per non una sono con gli di la vostro grazie mi della ho e un se abbiamo buongiorno ci",
+    "italien": "il che per non una sono con gli di la vostro grazie della ho abbiamo buongiorno ha",
 }
 
 # Les briques des motifs, cherchés dans un texte sans accents ni majuscules.
 UN_MOT = "|".join(sorted(NOMBRES, key=len, reverse=True))
-LETTRES = rf"\b(?!unes?\b|uns?\b(?! mille))(?:(?:{UN_MOT})[ -](?:et[ -](?=un|onze))?)*(?:{UN_MOT})\b"
-CHIFFRES = r"(?:\d{1,3}(?:[ .]\d{3})+(?!\d)(?:,\d+)?|\d+(?:[.,]\d+)?)"
+LETTRES = rf"\b(?!unes?\b|uns?\b(?! mille))(?:(?:{UN_MOT})[ -](?:et[ -](?=un|onze))?){{0,9}}(?:{UN_MOT})\b"
+CHIFFRES = r"(?<!\d)(?:\d{1,3}(?:[ .]\d{3}){1,4}(?!\d)(?:,\d{1,9})?|\d{1,15}(?:[.,]\d{1,9})?)"
 NOMBRE = rf"(?:{CHIFFRES}|{LETTRES})"
 COMBIEN = rf"{NOMBRE}(?: ?(?:a|ou|et|-) ?{NOMBRE})?"  # « 3 » ou « 3 à 5 »
 JOUR, NUMERO, AN = r"(?P<jour>0?[1-9]|[12]\d|3[01])", r"(?P<numero>0?[1-9]|1[0-2])\b", r"(?P<an>\d{4}|\d\d)\b"
@@ -412,27 +417,33 @@ DEVISE = (
     r"(?:(?P<euro>€|eur(?:os?)?\b)(?: ?(?P<reste>\d\d|vingt|trente|quarante|cinquante)\b(?! ?[€%h]))?"
     r"|(?P<centime>centimes?\b)|(?P<dollar>\$|dollars?\b)|(?P<franc>francs?\b|chf\b)|(?P<livre>£))"
 )
-FAIT = (
-    r"\b(?:nous (?:vous |l')*avons|j'ai|je vous ai|(?:services?|equipes?|collegues?) (?:a|ont)|(?:a|ont)(?: bien)?"
-    r" ete|vien(?:t|nent) d'etre) (?:(?!(?:pas|jamais|plus|en|a|de|la|le|un|au)\b)\w+ ){0,2}"
-    r"(?:(?:r?envoy|expedi|transfer|rembours|(?:re)?credit|clotur|ferm|regl|trait|effectu|annul|modifi|corrig"
-    r"|repar|contact|lanc|valid|(?:des)?activ|debloqu|reinitialis|remplac|programm|planifi|relanc|livr|vers|post"
-    r"|gener|prolong|resili|adress|appliqu|ajout|rectifi|regularis|finalis|reserv)ee?s?|(?:transmis|clos|emis)e?s?"
-    r"|(?:resolu|suspendu|prevenu|retabli|restitu|ouvert|fait)e*s?|mise? a jour|procede|supprimee?s?)\b"
-    r"(?![^.!?\n]*\?)|\b(?:est|sont) (?:(?:bien|desormais|maintenant|deja|a present) )*(?:clos|clotur|ferm|resol|regl|class|termin"
-    r"|parti|retabl|repar|envoy|expedi|rembours|annul|supprim|activ)\w{0,3}\b(?![^.!?\n]*\?)|\bvien(?:s|t|nent)? de (?:\w+ ){0,3}\w+(?:er|ir|re)\b"
-    r"|\bvenons de (?:\w+ ){0,3}\w+(?:er|ir|re)\b|\ba quitte n(?:otre|os)\b"
+CHEMIN = r"[^\s<>»\"')\]]*[\w/]"
+SANS_QUESTION = r"(?![^.!?\n]*\?)"
+FAIRE = (
+    "(?:r?envoy|expedi|transm|transfer|rembours|(?:re)?credit|clotur|clos|ferm|resol|regl|trait|effectu|annul|modifi"
+    "|corrig|repar|mise? a jour|contact|lanc|ouver|valid|(?:des)?activ|supprim|debloqu|reinitialis|remplac|programm"
+    "|planifi|relanc|retabl|livr|vers|post|emis|gener|prolong|resili|adress|appliqu|ajout|restitu|rectifi|regularis"
+    r"|finalis|fait|suspend|reserv|prevenu|class|parti|procede)\w{0,3}\b"
+)
+AVOIR_FAIT = (
+    r"\b(?:nous (?:vous |l')*avons|j'ai|je vous ai|(?:services?|equipes?) (?:a|ont)|(?:a|ont)(?: bien)? ete"
+    r"|vien(?:t|nent) d'etre) (?:(?!(?:pas|jamais|plus|en|a|de|la|le|un|au)\b)\w+ ){0,2}"
+)
+CLIENT_DIT = (
+    r"\b(?:vous (?:nous |m')?(?:avez )?(?:dites|dit|ecrivez|ecrit|(?:indiqu|signal|estim|precis|expliqu|constat"
+    r"|mentionn|rapport|demand|souhait|evoqu|parl|rappel|reclam)(?:i?ez|e))\b|d'apres (?:vous|ce que vous|le suivi)"
+    r"|votre demande d)(?:(?!\bnous\b)[^.!?:;\n])*"
 )
 
 # Un repère par ligne : la raison dite (vide : le passage est pris sans rien dire), la comparaison au
 # ticket, le motif. Du plus précis au plus vague : un passage pris par l'un n'est plus pour les autres.
-#   serre    le même texte, séparateurs mis à part       mesure, date  la même valeur, écrite autrement
-#   famille  une forme quelconque de l'un de ces mots    mots          les mêmes mots    toujours  aucune
-# famille et mots sont des listes : `|` ou bien, `*` fin quelconque, `…` jusqu'à huit mots.
+#   serre  le même texte, séparateurs mis à part      mesure, date  la même valeur, écrite autrement
+#   motif  le même passage                            toujours      rien
+#   mots   une forme des mêmes mots : liste où `|` veut dire ou bien, `*` fin quelconque, `…` jusqu'à huit mots
 REPERES = (
-    ("adresse absente du ticket", "serre", r"[\w.+-]+@[\w-]+(?:\.[\w-]+)+"),
-    ("lien absent du ticket", "serre", r"(?:https?://(?:www\.)?|www\.)([^\s<>»\"')\]]*[\w/])"),
-    ("lien absent du ticket", "serre", r"\b([\w.-]+\.(?:com|fr|net|org|eu|io|be|ch|info)\b(?:/[^\s<>»\"')\]]*[\w/])?)"),
+    ("adresse absente du ticket", "serre", r"\b[\w.+-]{1,64}@[\w-]{1,64}(?:\.[\w-]{1,64})+"),
+    ("lien absent du ticket", "serre", rf"(?:https?://(?:www\.)?|www\.)({CHEMIN})"),
+    ("lien absent du ticket", "serre", rf"\b([\w.-]{{1,64}}\.(?:com|fr|net|org|eu|io|be|ch|info)\b(?:/{CHEMIN})?)"),
     ("téléphone absent du ticket", "serre", r"(?:\+|\b00?)(?:\d\d[ .]?)?(?:\(0\))?([1-9](?:[ .-]?\d\d){4})\b"),
     ("", "toujours", r"(?m:^ *\d\d?[.)] )"),  # le numéro d'une liste
     ("date absente du ticket", "date", rf"\b{JOUR}(?:er)?(?= (?:au|et) \d\d?(?:er)? {LE_MOIS})"),
@@ -443,58 +454,60 @@ REPERES = (
     ("montant absent du ticket", "mesure", rf"{COMBIEN} ?{DEVISE}"),
     ("pourcentage absent du ticket", "mesure", rf"{COMBIEN} ?(?P<pourcent>%|pour ?cent\b)"),
     ("heure absente du ticket", "mesure", r"\b\d\d? ?(?P<heure>h(?:eures?)?|:)(?: ?(?P<minutes>\d\d)\b)?(?!\w)"),
-    ("durée absente du ticket", "texte", rf"\b(?:(?:diz|quinz|vingt|trent|huit|douz)aine d(?:e |')|demi-){TEMPS}"),
+    ("durée absente du ticket", "motif", rf"\b(?:(?:diz|quinz|vingt|trent|huit|douz)aine d(?:e |')|demi-){TEMPS}"),
     ("durée absente du ticket", "mesure", rf"\b{DELAI}?{COMBIEN} ?{TEMPS}"),
     ("durée absente du ticket", "mesure", rf"\b{DELAI}une? {TEMPS}"),
     ("durée absente du ticket", "mesure", rf"\bune? (?=sem|mois|an|tri){TEMPS}"),
-    ("jour absent du ticket", "texte", rf"\b{SEMAINE}\b"),
-    ("mois absent du ticket", "texte", rf"\b{LE_MOIS}\b"),
-    ("", "texte", r"\b\d+(?:e|er|ere|eme|nd|nde)\b"),  # un rang
-    ("référence absente du ticket", "serre", r"\b(?=[\w-]*\d)[\w-]*[a-z-][\w-]*\b|\b\d{5,}\b"),
+    ("jour absent du ticket", "motif", rf"\b{SEMAINE}\b"),
+    ("mois absent du ticket", "motif", rf"\b{LE_MOIS}\b"),
+    ("", "motif", r"\b\d+(?:e|er|ere|eme|nd|nde)\b"),  # un rang
+    ("référence absente du ticket", "serre", r"\b(?=[\w-]{0,64}\d)[\w-]{0,64}[a-z-][\w-]*\b|\b\d{5,}\b"),
     ("nombre absent du ticket", "mesure", CHIFFRES),
-    ("", "mesure", r"\b(?:deux|neuf|cent|mille)\b"),  # « deux précisions », « à neuf » : trop courants pour être dits
+    ("", "mesure", r"\b(?:deux|neuf|cent|mille)\b"),  # « à neuf », « mille mercis »
     ("nombre absent du ticket", "mesure", LETTRES),
-    ("champ à remplir", "texte", r"\[[^\].…\n]{2,40}\](?!\()|\{\{?[^{}\n]{1,40}\}\}?|<[a-z][\w '-]{1,30}>|_{3,}|\.{4,}"),
-    ("champ à remplir", "texte", r"\bx{3,}\b|\bx\w?(?:[/.: -]x{2,})+|\b(?:todo|lorem ipsum|jj/mm|a completer)\b"),
-    ("", "texte", r"\b(?:bonne|belle|excellente|agreable) (?:fin de )?(?:journee|matinee|soiree|semaine)\b"),
-    ("", "texte", r"\b(?:vous (?:nous |m')?(?:avez )?(?:dites|dit|ecrivez|ecrit|(?:indiqu|signal|estim|precis|expliqu|mentionn|rapport"
-     r"|constat|demand|souhait|evoqu|parl|rappel|reclam)(?:i?ez|e))\b|d'apres (?:vous|ce que vous|le suivi)|votre demande d)(?:(?!\bnous\b)[^.!?:;\n])*"),  # des propos du client
-    ("présenté comme déjà fait", "texte", FAIT),
-    ("donne une cause", "famille", "rupture* | epuise* | plus en stock | a court de | penurie*"),
-    ("donne une cause", "famille", "panne* | dysfonctionn* | defaillan* | bug* | en maintenance | hors service | avarie* | incident* technique*"
-     " | incident* informatique* | probleme* technique*"),
-    ("donne une cause", "famille", "erreur* … notre part | erreur* de notre | erreur* de nos | notre erreur"
-     " | notre faute | nous sommes trompe* | avons commis | avons oublie | oubli de notre | vient de notre | vient de nos | incombe*"),
-    ("donne une cause", "famille", "retard* … transport* | transport* … retard* | retard* … livreur* | livreur* … retard*"
-     " | prestataire* … retard* | ralenti* … transport* | transport* … perdu | transport* … egare* | retard* … fournisseur* | greve*"),
-    ("donne une cause", "texte", r"\b(?:en raison|a cause|du fait) d(?!e votre|e vos)\S+(?: \S+){1,3}"),
-    ("promet un remboursement", "famille", "rembours* | restitu* | reverser*"),
-    ("promet un avoir", "famille", "un avoir | votre avoir | cet avoir | l'avoir correspondant | avoir correspondant"
-     " | avoir du montant | forme d'avoir | note* de credit | recredit* | credit* … votre compte"),
-    ("promet un bon d'achat", "famille", "bon* d'achat | bon* de reduction | bon* cadeau* | cheque* cadeau*"
-     " | carte* cadeau* | coupon* | code* promo*"),
-    ("promet une remise", "texte", r"\bremises?\b(?! (?:en|du|au)\b)|\breductions? de\b|\brabais\b|\bristournes?\b"),
-    ("promet un geste", "famille", "geste* commercia* | dedommag* | indemnis* | compensation*"),
-    ("promet un remplacement", "famille", "remplac* | echangerons | echangeons | reexpedi* | nouvel exemplaire | en echange | echange standard | substitu*"),
-    ("promet la gratuité", "famille", "gratuit* | offert* | offrons | offrirons | sans frais | sans aucun frais"
-     " | a nos frais | a titre gracieux | gracieusement | coutera rien"),
-    ("garantit ou promet", "famille", "garant* | nous engageons | promet* | promis | sans faute"),
+    ("champ à remplir", "motif", r"\[[^\].…\n]{2,40}\](?!\()|\{\{?[^{}\n]{1,40}\}\}?|<[a-z][\w '-]{1,30}>|_{3,}"),
+    ("champ à remplir", "motif", r"\bx{3,}\b|\bx\w?(?:[/.: -]x{2,})+|\.{4,}|\b(?:todo|lorem ipsum|a completer)\b"),
+    ("", "motif", r"\b(?:bonne|belle|excellente|agreable) (?:fin de )?(?:journee|matinee|soiree|semaine)\b"),
+    ("", "motif", CLIENT_DIT),
+    ("présenté comme déjà fait", "motif", AVOIR_FAIT + FAIRE + SANS_QUESTION),
+    ("présenté comme déjà fait", "motif", r"\b(?:est|sont) (?:(?:bien|desormais|maintenant|deja|a present) )*"
+     r"(?:clos|clotur|ferm|resol|regl|class|termin|parti|retabl|envoy|expedi|rembours|annul|supprim)\w{0,3}\b"
+     + SANS_QUESTION),
+    ("présenté comme déjà fait", "motif", r"\b(?:vien[st]|venons) de (?:\w+ ){0,3}\w+(?:er|ir|re)\b|\ba quitte no\w+"),
+    ("donne une cause", "mots", "rupture* | epuise* | plus en stock | a court de | penurie* | panne* | dysfonctionn*"
+     " | defaillan* | bug* | en maintenance | hors service | avarie* | incident* technique* | incident* informatique*"
+     " | probleme* technique* | erreur* … notre part | erreur* de notre | erreur* de nos | notre erreur | notre faute"
+     " | nous sommes trompe* | avons commis | avons oublie | oubli de notre | vient de notre | vient de nos | incombe*"
+     " | retard* … transport* | transport* … retard* | ralenti* … transport* | transport* … perdu | transport* … egare*"
+     " | retard* … livreur* | livreur* … retard* | prestataire* … retard* | retard* … fournisseur* | greve*"),
+    ("donne une cause", "motif", r"\b(?:en raison|a cause|du fait) d(?!e votre|e vos)\S+(?: \S+){1,3}"),
+    ("prend un engagement", "mots", "rembours* | restitu* | reverser* | un avoir | cet avoir | forme d'avoir"
+     " | l'avoir correspondant | avoir du montant | note* de credit | recredit* | credit* … votre compte | bon* d'achat"
+     " | bon* de reduction | bon* cadeau* | cheque* cadeau* | carte* cadeau* | coupon* | code* promo* | reduction* de"
+     " | rabais | ristourne* | geste* commercia* | dedommag* | indemnis* | compensation* | remplac* | echangerons"
+     " | echangeons | en echange | echange standard | reexpedi* | nouvel exemplaire | substitu* | gratuit* | offert*"
+     " | offrons | offrirons | sans frais | sans aucun frais | a nos frais | a titre gracieux | gracieusement"
+     " | coutera rien | garant* | nous engageons | promet* | promis | sans faute"),
+    ("prend un engagement", "motif", r"\bremises?\b(?! (?:en|du|au)\b)"),
     ("annonce un délai", "mots", "apres-demain | demain | aujourd'hui | ce soir | cet apres-midi | hier | sans delai"
      " | dans la journee | dans l'heure | dans la matinee | dans la semaine | dans le mois | fin de journee"
      " | fin de semaine | fin de la semaine | fin du mois | fin de mois | cette semaine | semaine prochaine"
      " | mois prochain | ce week-end | sous huitaine | sous quinzaine | immediatement | sur-le-champ"),
-    ("marque de Markdown", "toujours", r"\*\*[^*\n]+\*\*|\b__[^_\n]+__\b|(?m:^ {0,3}#{1,6} \S.*)|```|`[^`\n]+`"
-     r"|\[[^\]\n]+\]\([^)\n]+\)|(?m:^ *\* \S.*)|(?m:^ *(?:---+|\*\*\*+) *$)|(?m:^ *\|.+\|)"
-     r"|(?<![\w*])\*[^*\s][^*\n]*\*(?![\w*])"),
+    ("marque de Markdown", "toujours", r"\*\*[^*\n]{1,200}\*\*|\b__[^_\n]{1,200}__\b|```|`[^`\n]{1,200}`"
+     r"|\[[^\]\n]{1,200}\]\([^)\n]{1,200}\)|(?<![\w*])\*[^*\s][^*\n]{0,200}\*(?![\w*])"
+     r"|(?m:^ {0,3}#{1,6} \S.*|^ *\* \S.*|^ *(?:---+|\*\*\*+) *$|^ *\|.+\|)"),
 )  # fmt: skip
 
 
-def compiler(comparaison: str, motif: str) -> re.Pattern[str]:
-    """L'expression régulière d'un repère."""
-    if comparaison in ("famille", "mots"):
-        motif = re.escape(motif).replace(r"\ \|\ ", "|").replace(r"\ …\ ", r" (?:[\w'-]+ ){0,8}")
-        motif = rf"\b(?:{motif})\b".replace(r"\*", r"\w*").replace(r"\ ", "[ -]")
-    return re.compile(motif)
+def motifs() -> Iterator[tuple[str, str, re.Pattern[str]]]:
+    """Rend (raison, comparaison, expression régulière), une par mot dans les listes de mots."""
+    for raison, comparaison, motif in REPERES:
+        for mot in motif.split(" | ") if comparaison == "mots" else ():
+            suite = re.escape(mot).replace(r"\ …\ ", r" (?:[\w'-]+ ){0,8}").replace(r"\*", r"\w*")
+            suite = suite.replace(r"\ ", "[ -]")
+            yield raison, comparaison, re.compile(rf"\b{suite}\b")
+        if comparaison != "mots":
+            yield raison, comparaison, re.compile(motif)
 
 
 def plier(texte: str) -> str:
@@ -537,22 +550,33 @@ def cle(comparaison: str, trouve: re.Match[str]) -> tuple[Any, ...]:
         nombres += [float(lus["minutes"])] if int(lus.get("minutes", 0)) else []  # 14 h 00 est 14 h
         # « 13,20 » tout court vaut 13,20 € ; un entier tout court n'est pas un montant.
         return (unite or ("nombre" if nombres[0] % 1 == 0 else None), *nombres)
-    return () if comparaison == "famille" else (trouve if comparaison == "toujours" else trouve[0],)
+    if comparaison == "mots":  # l'ordre ne compte pas : « retard du transporteur », « transporteur en retard »
+        return ("mots", *sorted(re.findall("[a-z]{3,}", trouve.re.pattern[2:])))
+    return (trouve[0],)
+
+
+def connu(lu: tuple[Any, ...], connus: set[tuple[Any, ...]]) -> bool:
+    """Vrai si `lu` est déjà connu, None valant n'importe quoi d'un côté ou de l'autre."""
+    candidats = (autre for autre in connus if len(autre) == len(lu) and (None in lu or None in autre))
+    return lu in connus or any(all(a == b or None in (a, b) for a, b in zip(lu, autre)) for autre in candidats)
 
 
 def langue(texte: str) -> str:
     """La langue d'un texte plié d'après ses mots-outils, ou « » si elle n'est pas évidente."""
     lus = re.findall("[a-z]+", texte)
-    comptes = {nom: sum(map(lus.count, outils.split())) for nom, outils in OUTILS.items()}
+    comptes = {nom: sum(map(lus.count, outils.split())) for nom, outils in MOTS_OUTILS.items()}
     second, premier = sorted(comptes, key=comptes.__getitem__)[-2:]
     return premier if comptes[premier] >= max(3, 2 * comptes[second]) else ""
 
 
 def part_recopiee(texte: str, source: str) -> float:
-    """La part des mots du texte prise au ticket par suites d'au moins quatre mots."""
-    lus, du_ticket = (re.findall(r"\w+", t) for t in (texte, source))
-    suites = difflib.SequenceMatcher(None, lus, du_ticket, autojunk=False).get_matching_blocks()
-    return sum(suite.size for suite in suites if suite.size >= 4) / max(1, len(lus))
+    """La part du texte prise au ticket, comptée par suites de quatre mots ; les deux sont pliés."""
+    lues, du_ticket = (
+        [tuple(mots[rang : rang + 4]) for rang in range(max(1, len(mots) - 3))]
+        for mots in (re.findall(r"\w+", texte), re.findall(r"\w+", source))
+    )
+    connues = set(du_ticket)
+    return sum(suite in connues for suite in lues) / len(lues)
 
 
 def points_a_verifier(texte: str, ticket: Ticket) -> list[tuple[str, str]]:
@@ -560,21 +584,19 @@ def points_a_verifier(texte: str, ticket: Ticket) -> list[tuple[str, str]]:
     texte = unicodedata.normalize("NFC", texte)
     plie, source = plier(texte), plier(unicodedata.normalize("NFC", f"{ticket.sujet}\n{ticket.message}"))
     source_serree = re.sub(r"[\W_]", "", source)
-    reperes = [(raison, comment, compiler(comment, motif)) for raison, comment, motif in REPERES]
-    du_ticket = [[cle(comment, t) for t in motif.finditer(source)] for _, comment, motif in reperes]
-    valeurs = [c for (_, comment, _), cles in zip(reperes, du_ticket) if comment in ("mesure", "date") for c in cles]
+    regles = list(motifs())
+    connus = {cle(c, trouve) for _, c, motif in regles if c != "toujours" for trouve in motif.finditer(source)}
     points: list[tuple[str, str]] = []
     pris: set[int] = set()
-    for (raison, comment, motif), connus in zip(reperes, du_ticket):
-        connus = valeurs if comment in ("mesure", "date") else connus
+    for raison, comparaison, motif in regles:
         for trouve in motif.finditer(plie):
-            rangs, lu = set(range(*trouve.span())), cle(comment, trouve)
-            if raison and comment != "toujours" and rangs & pris:
+            rangs, lu = set(range(*trouve.span())), cle(comparaison, trouve)
+            if rangs & pris and raison and comparaison != "toujours":
                 continue
-            pris |= rangs if comment != "toujours" or not raison else set()
-            if comment == "serre" and lu[0] in source_serree or any(map(pareilles, repeat(lu), connus)):
+            pris |= rangs
+            if connu(lu, connus) or (comparaison == "serre" and lu[0] in source_serree):
                 continue
-            connus.append(lu)
+            connus.add(lu)  # dit une seule fois
             if raison:
                 points.append((texte[trouve.start() : trouve.end()].strip(), raison))
     if part_recopiee(plie, source) >= 0.6:
@@ -582,11 +604,6 @@ def points_a_verifier(texte: str, ticket: Ticket) -> list[tuple[str, str]]:
     if (ecrite := langue(plie)) and (lue := langue(source)) and ecrite != lue:
         points.append((texte[:60], f"langue : {ecrite}, alors que le ticket est en {lue}"))
     return points
-
-
-def pareilles(lue: tuple[Any, ...], connue: tuple[Any, ...]) -> bool:
-    """Égales, None valant n'importe quoi."""
-    return len(lue) == len(connue) and all(a == b or None in (a, b) for a, b in zip(lue, connue))
 
 
 # --- La proposition, les outils et l'agent --------------------------------------------------
@@ -697,12 +714,11 @@ def enregistrer(ticket: Ticket, texte: str, ancien: bytes | None) -> None:
     """Écrit le brouillon, garde l'ancien sous `.txt~`, puis relit. Lève Arret (code 1)."""
     chemin, contenu = ticket.brouillon, texte.encode("utf-8")
     if lire_le_brouillon(ticket) != ancien:
-        raise Arret("Le brouillon a changé pendant votre lecture : rien n'a été remplacé.", ECHEC)
+        raise Arret("Le brouillon a changé pendant votre lecture : rien n'a été remplacé ; relancez.", ECHEC)
     try:
         chemin.parent.mkdir(exist_ok=True)
-        if ancien is not None and ancien != contenu:
-            ecrire_fichier(chemin.with_name(chemin.name + "~"), ancien)
-        ecrire_fichier(chemin, contenu)
+        garde = {} if ancien in (None, contenu) else {chemin.with_name(f"{chemin.name}~"): ancien}
+        ecrire_fichiers({**garde, chemin: contenu})
     except OSError as erreur:
         raise Arret(f"Écriture impossible : {cause(erreur)}. Rien n'a été remplacé.", ECHEC) from erreur
     if lire_le_brouillon(ticket) != contenu:
@@ -752,7 +768,7 @@ def montrer_la_proposition(nom: str, texte: str, ticket: Ticket, suivi: Suivi) -
     """Montre tout ce qui éclaire la décision, le texte d'abord, les alertes juste avant la question."""
     suivi.versions += 1
     fichier = f"brouillons/{ticket.brouillon.name}"
-    print(f"\nProposition {suivi.versions} · outil {en_ligne(nom)} · {fichier} · {taille(texte)}\n")
+    print(f"\nProposition {suivi.versions} · outil {en_ligne(nom)} · {fichier}\n{taille(texte)} :\n")
     montrer(texte)
     if suivi.precedent is not None:
         print("\nCe qui change depuis la version refusée :")
@@ -762,8 +778,11 @@ def montrer_la_proposition(nom: str, texte: str, ticket: Ticket, suivi: Suivi) -
         ancien = suivi.ancien.decode("utf-8", "replace")
         quand = time.strftime("%d/%m/%Y à %H:%M", time.localtime(ticket.brouillon.stat().st_mtime))
         print(f"\nUn brouillon existe déjà ({quand}, {taille(ancien)}).")
-        print(f"« oui » le remplace et le garde sous {fichier}~. Différences :")
-        montrer(differences(ancien, texte, "ancien brouillon"))
+        if suivi.ancien == texte.encode("utf-8"):
+            print("Il est identique à cette proposition.")
+        else:
+            print(f"« oui » le remplace et garde l'ancien sous {fichier}~. Différences :")
+            montrer(differences(ancien, texte, "ancien brouillon"))
     if points := points_a_verifier(texte, ticket):
         print("\nÀ vérifier (repères automatiques, non exhaustifs) :")
         montrer("\n".join(f"« {en_ligne(mots, 80)} » : {raison}" for mots, raison in points))
@@ -771,12 +790,14 @@ def montrer_la_proposition(nom: str, texte: str, ticket: Ticket, suivi: Suivi) -
         print(f"\nAttention, caractères invisibles montrés comme ‹U+…› : {caches}")
 
 
-def decider(interruption: ToolApprovalItem, ticket: Ticket, suivi: Suivi, hote: str) -> str | None:
+def decider(interruption: ToolApprovalItem, ticket: Ticket, suivi: Suivi) -> str | None:
     """Montre une proposition et pose la question. Rend None pour oui, sinon la raison du refus."""
     if suivi.approuve is not None:
         print("Autre proposition refusée : un seul brouillon par lancement, le premier approuvé.")
         return "Refusé : un brouillon a déjà été approuvé."
     try:
+        if suivi.versions == VERSIONS_MAX:
+            raise Interdit(f"{VERSIONS_MAX} versions ont déjà été montrées")
         if not suivi.lu_avant:
             raise Interdit("elle a été rédigée avant la lecture du ticket")
         texte = lire_proposition(interruption.arguments, ticket)
@@ -794,11 +815,9 @@ def decider(interruption: ToolApprovalItem, ticket: Ticket, suivi: Suivi, hote: 
     suivi.precedent = texte
     remarque = re.fullmatch(r"non\s*[,:;]\s*(.+)", reponse, re.IGNORECASE | re.DOTALL)
     if remarque is None or derniere:
-        suivi.refuse = True
+        suivi.refuse, suivi.remarque = True, "" if derniere else suivi.remarque
         return "Refusé par la personne."
     suivi.remarque = remarque[1]
-    print(f"Refusé. Votre remarque part vers {hote} :")
-    montrer(suivi.remarque)
     return (
         f"Refusé par la personne, qui demande : {suivi.remarque}\n"
         "Proposez une nouvelle version complète avec enregistrer_brouillon."
@@ -811,19 +830,25 @@ def dialoguer(agent: Agent[None], config: RunConfig, ticket: Ticket, suivi: Suiv
 
     suite: str | RunState[None] = f"Préparez le brouillon de réponse au ticket « {ticket.id} »."
     while True:
-        with attente(suivi):
-            result = Runner.run_sync(agent, suite, max_turns=TOURS_MAX, run_config=config)
-        while suivi.avis:
-            print(suivi.avis.pop(0))
+        try:
+            with attente(suivi):
+                result = Runner.run_sync(agent, suite, max_turns=TOURS_MAX, run_config=config)
+        finally:
+            while suivi.avis:
+                print(suivi.avis.pop(0))
         if not result.interruptions:
             break
-        suivi.remarque, suivi.refuse, state = "", False, result.to_state()
+        suivi.remarque, suivi.motif, suivi.refuse = "", "", False
+        state = result.to_state()
         for interruption in result.interruptions:
-            refus = decider(interruption, ticket, suivi, hote)
+            refus = decider(interruption, ticket, suivi)
             if refus is None:
                 state.approve(interruption)
             else:
                 state.reject(interruption, rejection_message=refus)
+        if suivi.remarque:
+            print(f"Refusé. Votre remarque part vers {hote} :")
+            montrer(suivi.remarque)
         suite = state
     if not (suivi.versions or suivi.motif):
         suivi.motif = raison_du_silence(str(result.final_output or ""), suivi)
@@ -841,7 +866,7 @@ def conclure(ticket: Ticket, suivi: Suivi) -> int:
     """Dit ce que le disque contient et rend le code de sortie. Lève Arret (code 4)."""
     nom = f"brouillons/{ticket.brouillon.name}"
     if suivi.enregistre and suivi.approuve is not None:
-        print(f"Brouillon enregistré et relu sur le disque : {nom} ({taille(suivi.approuve)}).")
+        print(f"Brouillon enregistré et relu : {nom} ({taille(suivi.approuve)}).")
         print("Rien n'a été envoyé au client.")
         return ENREGISTRE
     if suivi.refuse:
@@ -964,32 +989,38 @@ def configurer_la_demonstration(ticket: Ticket) -> RunConfig:
 # La première ligne qui convient est la bonne ; « Muet : » annonce qu'aucun brouillon n'a été proposé.
 PANNES = (
     ("ModuleNotFoundError", "agents|openai", ECHEC, "SDK absent : lancez pip install openai-agents==0.24.0"),
-    ("ModelTimeoutError|APITimeoutError", "", ECHEC, "Pas de réponse de {hote} en {delai:g} s : réessayez, ou augmentez --delai."),
+    ("ModelTimeoutError|APITimeoutError", "", ECHEC,
+     "Pas de réponse de {hote} en {delai:g} s : réessayez, ou augmentez --delai."),
     ("AuthenticationError", "", ECHEC, "Clé refusée par {hote} (401) : vérifiez OPENAI_API_KEY et OPENAI_BASE_URL."),
     ("PermissionDeniedError", "", ECHEC, "Accès interdit par {hote} (403) : cette clé n'a pas droit à {modele}."),
-    ("NotFoundError", "model", ECHEC, "Modèle inconnu de {hote} (404) : {modele} ; choisissez-en un autre avec --modele."),
+    ("NotFoundError", "model", ECHEC, "Modèle inconnu de {hote} (404) : {modele} ; choisissez-en un avec --modele."),
     ("NotFoundError", "api=responses", ECHEC, "{hote} ne connaît pas /responses (404) : essayez --api chat."),
     ("NotFoundError", "", ECHEC, "Adresse introuvable sur {hote} (404) : vérifiez OPENAI_BASE_URL."),
-    ("APIStatusError", "status=413|context.length|too long|too large", ECHEC, "Ticket trop long pour {modele} : raccourcissez-le."),
+    ("APIStatusError", "status=413|context.length|too long|too large", ECHEC,
+     "Ticket trop long pour {modele} : raccourcissez-le."),
     ("RateLimitError", "quota|billing", ECHEC, "Quota épuisé chez {hote} (429) : vérifiez la facturation du compte."),
     ("RateLimitError", "", ECHEC, "Trop de demandes à {hote} (429) : patientez{patience}, puis relancez."),
     ("BadRequestError", "", ECHEC, "Requête refusée par {hote} (400) : essayez un autre modèle.{citation}"),
     ("APIStatusError", "status=3", ECHEC, "Redirection refusée, {hote} renvoie ailleurs : corrigez OPENAI_BASE_URL."),
     ("APIStatusError", "", ECHEC, "Erreur {statut} de {hote} : réessayez plus tard.{citation}"),
-    ("APIConnectionError", "certificate|ssl", ECHEC, "Certificat de {hote} refusé : prévenez votre service informatique."),
-    ("APIConnectionError", "getaddrinfo|name or service|name resolution|nodename", ECHEC, "Hôte inconnu : {hote} ; vérifiez OPENAI_BASE_URL et le réseau."),
-    ("APIConnectionError", "connect call|connection attempts|refused", ECHEC, "{hote} est injoignable : vérifiez OPENAI_BASE_URL et le réseau."),
+    ("APIConnectionError", "certificate|ssl", ECHEC,
+     "Certificat de {hote} refusé : prévenez votre service informatique."),
+    ("APIConnectionError", "getaddrinfo|name or service|name resolution|nodename", ECHEC,
+     "Hôte inconnu : {hote} ; vérifiez OPENAI_BASE_URL et le réseau."),
+    ("APIConnectionError", "connect call|connection attempts|refused", ECHEC,
+     "{hote} est injoignable : vérifiez OPENAI_BASE_URL et le réseau."),
     ("APIConnectionError", "", ECHEC, "Connexion à {hote} interrompue pendant la réponse : relancez."),
     ("ModelBehaviorError", "response.failed", ECHEC, "{hote} signale l'échec de la génération : relancez."),
     ("ModelBehaviorError", "incomplete", SANS_PROPOSITION, "Muet : la réponse est incomplète (limite de longueur)."),
     ("ModelBehaviorError", "not found", SANS_PROPOSITION, "Muet : le modèle a appelé un outil qui n'existe pas."),
     ("ModelBehaviorError", "call id", SANS_PROPOSITION, "Muet : le modèle a réutilisé l'identifiant d'un appel."),
-    ("ModelBehaviorError", "json|argument", SANS_PROPOSITION, "Muet : les arguments donnés à un outil sont illisibles."),
+    ("ModelBehaviorError", "json|argument", SANS_PROPOSITION, "Muet : les arguments d'un outil sont illisibles."),
     ("ModelBehaviorError", "", SANS_PROPOSITION, "Muet : le modèle s'est comporté d'une façon imprévue."),
     ("ModelRefusalError", "", SANS_PROPOSITION, "Muet : le modèle a refusé de répondre à ce ticket."),
     ("MaxTurnsExceeded", "", SANS_PROPOSITION, "Muet : le modèle a épuisé ses {tours} tours."),
-    ("UnicodeEncodeError", "", SANS_PROPOSITION, "Muet : le texte contient un demi-caractère impossible à enregistrer."),
-    ("APIError|JSONDecodeError|ValidationError|AttributeError|TypeError", "", ECHEC, "Réponse illisible de {hote} : vérifiez OPENAI_BASE_URL et --api."),
+    ("UnicodeEncodeError", "", SANS_PROPOSITION, "Muet : le texte contient un demi-caractère, impossible à écrire."),
+    ("APIError|JSONDecodeError|ValidationError|AttributeError|TypeError", "", ECHEC,
+     "Réponse illisible de {hote} : vérifiez OPENAI_BASE_URL et --api."),
     ("Exception", "", ECHEC, "Erreur inattendue ({classe}) : le détail est avec --debug."),
 )  # fmt: skip
 
@@ -997,7 +1028,8 @@ PANNES = (
 def citer(message: str, *a_taire: str) -> str:
     """Une citation du serveur, omise si elle répète un bout de la clé, du ticket ou du brouillon."""
     for texte, longueur in zip(a_taire, (4, 16, 16)):
-        if any(texte[rang : rang + longueur] in message for rang in range(max(0, len(texte) - longueur) + 1) if texte):
+        bouts = (texte[rang : rang + longueur] for rang in range(max(0, len(texte) - longueur) + 1))
+        if texte and any(bout in message for bout in bouts):
             return ""
     return f" Le serveur dit : {en_ligne(message)}" if message.strip() else ""
 
@@ -1127,8 +1159,10 @@ def interrompre(ticket: Ticket | None, suivi: Suivi) -> Arret:
     """La phrase d'un Ctrl-C, vraie du disque quel que soit l'instant."""
     if sys.stdout.isatty():
         print()
-    ecrit = ticket and suivi.approuve is not None and lire_le_brouillon(ticket) == suivi.approuve.encode()
-    fait = "le brouillon approuvé est sur le disque" if ecrit else "aucun brouillon n'a été écrit"
+    fait = "aucun brouillon n'a été écrit"
+    with suppress(Arret):
+        if ticket and suivi.approuve is not None and lire_le_brouillon(ticket) == suivi.approuve.encode():
+            fait = "le brouillon approuvé est sur le disque"
     return Arret(f"Interrompu (Ctrl-C) : {fait}.", INTERROMPU)
 
 
