@@ -846,6 +846,8 @@ def dialoguer(agent: Agent[None], config: RunConfig, ticket: Ticket, suivi: Suiv
                 state.approve(interruption)
             else:
                 state.reject(interruption, rejection_message=refus)
+        if suivi.motif and suivi.approuve is None and not suivi.remarque:
+            return  # rien de recevable : inutile de reprendre
         if suivi.remarque:
             print(f"Refusé. Votre remarque part vers {hote} :")
             montrer(suivi.remarque)
@@ -873,9 +875,7 @@ def conclure(ticket: Ticket, suivi: Suivi) -> int:
         ancien = f" ; {nom} est resté tel quel" if suivi.ancien is not None else ""
         print(f"Refusé : aucun brouillon n'a été écrit{ancien}.")
         return REFUS
-    motif = suivi.motif or "le modèle n'a pas donné de nouvelle version"
-    conseil = "Relancez, ou essayez un autre modèle avec --modele."
-    raise Arret(f"Aucun brouillon n'a été proposé : {motif}. {conseil}", SANS_PROPOSITION)
+    raise sans_proposition(suivi.motif or "le modèle n'a pas donné de nouvelle version")
 
 
 # --- Le serveur -----------------------------------------------------------------------------
@@ -901,7 +901,7 @@ class Serveur:
 def lire_la_cle(locale: bool) -> str:
     """Rend OPENAI_API_KEY, nettoyée. Lève Arret (code 2), sans jamais la citer."""
     brute = os.environ.get("OPENAI_API_KEY", "")
-    cle = brute.strip()
+    cle = brute.strip().strip("'\"").strip()
     if not cle and not locale:
         conseil = "définissez OPENAI_API_KEY, ou ajoutez --demo pour essayer sans clé"
         raise Arret(f"Clé absente : {conseil}.", USAGE)
@@ -909,7 +909,7 @@ def lire_la_cle(locale: bool) -> str:
         faute = "contient un espace ou un caractère non ASCII (tiret long ?)"
         raise Arret(f"Clé refusée : OPENAI_API_KEY {faute} ; recopiez-la.", USAGE)
     if cle != brute:
-        print("OPENAI_API_KEY : espaces ou fin de ligne retirés autour de la clé.")
+        print("OPENAI_API_KEY : espaces, guillemets ou fin de ligne retirés autour de la clé.")
     return cle or "sans-cle"  # le client du SDK en exige une, un serveur local non
 
 
@@ -924,8 +924,10 @@ def choisir_le_serveur(options: argparse.Namespace) -> Serveur:
     except ValueError:
         forme = "attendu : http(s)://HOTE[:PORT]/v1"
         raise Arret(f"Adresse inutilisable dans OPENAI_BASE_URL ; {forme}.", USAGE) from None
-    cle = lire_la_cle(locale=nom in ("localhost", "::1") or nom.startswith("127."))
+    cle = lire_la_cle(locale=re.fullmatch(r"localhost|::1|127(\.\d+){3}", nom) is not None)
     modele = options.modele or os.environ.get("OPENAI_DEFAULT_MODEL", "").strip()
+    if not modele:
+        os.environ.pop("OPENAI_DEFAULT_MODEL", None)  # vide, elle effacerait le modèle du SDK
     serveur = Serveur(adresse, hote, cle, modele, options.api, options.delai)
     if not modele and not serveur.est_openai:
         raise Arret(f"Quel modèle pour {en_ligne(hote)} ? Ajoutez --modele NOM.", USAGE)
@@ -986,52 +988,69 @@ def configurer_la_demonstration(ticket: Ticket) -> RunConfig:
 
 # L'exception (son nom ou celui d'une classe mère), un indice cherché dans ses faits (code HTTP, code
 # d'erreur, textes de l'exception et de ses causes), le code de sortie, ce qui s'est passé et que faire.
-# La première ligne qui convient est la bonne ; « Muet : » annonce qu'aucun brouillon n'a été proposé.
+# La première ligne qui convient est la bonne. Sans proposition, la raison suffit : le reste est commun.
 PANNES = (
     ("ModuleNotFoundError", "agents|openai", ECHEC, "SDK absent : lancez pip install openai-agents==0.24.0"),
     ("ModelTimeoutError|APITimeoutError", "", ECHEC,
      "Pas de réponse de {hote} en {delai:g} s : réessayez, ou augmentez --delai."),
     ("AuthenticationError", "", ECHEC, "Clé refusée par {hote} (401) : vérifiez OPENAI_API_KEY et OPENAI_BASE_URL."),
-    ("PermissionDeniedError", "", ECHEC, "Accès interdit par {hote} (403) : cette clé n'a pas droit à {modele}."),
+    ("PermissionDeniedError", "", ECHEC, "Accès interdit par {hote} (403) : vérifiez que la clé a droit à {modele}."),
     ("NotFoundError", "model", ECHEC, "Modèle inconnu de {hote} (404) : {modele} ; choisissez-en un avec --modele."),
     ("NotFoundError", "api=responses", ECHEC, "{hote} ne connaît pas /responses (404) : essayez --api chat."),
     ("NotFoundError", "", ECHEC, "Adresse introuvable sur {hote} (404) : vérifiez OPENAI_BASE_URL."),
-    ("APIStatusError", "status=413|context.length|too long|too large", ECHEC,
+    ("APIStatusError", "status=413|context.(length|size|window)|too (long|large)", ECHEC,
      "Ticket trop long pour {modele} : raccourcissez-le."),
-    ("RateLimitError", "quota|billing", ECHEC, "Quota épuisé chez {hote} (429) : vérifiez la facturation du compte."),
+    ("RateLimitError", "insufficient_quota|exceeded your current quota", ECHEC,
+     "Quota épuisé chez {hote} (429) : vérifiez la facturation du compte."),
     ("RateLimitError", "", ECHEC, "Trop de demandes à {hote} (429) : patientez{patience}, puis relancez."),
-    ("BadRequestError", "", ECHEC, "Requête refusée par {hote} (400) : essayez un autre modèle.{citation}"),
+    ("BadRequestError|UnprocessableEntityError", "", ECHEC,
+     "Requête refusée par {hote} ({statut}) : essayez un autre modèle.{citation}"),
     ("APIStatusError", "status=3", ECHEC, "Redirection refusée, {hote} renvoie ailleurs : corrigez OPENAI_BASE_URL."),
     ("APIStatusError", "", ECHEC, "Erreur {statut} de {hote} : réessayez plus tard.{citation}"),
-    ("APIConnectionError", "certificate|ssl", ECHEC,
+    ("APIConnectionError", "certificate", ECHEC,
      "Certificat de {hote} refusé : prévenez votre service informatique."),
+    ("APIConnectionError", "ssl", ECHEC, "{hote} ne parle pas https comme prévu : vérifiez OPENAI_BASE_URL."),
     ("APIConnectionError", "getaddrinfo|name or service|name resolution|nodename", ECHEC,
      "Hôte inconnu : {hote} ; vérifiez OPENAI_BASE_URL et le réseau."),
     ("APIConnectionError", "connect call|connection attempts|refused", ECHEC,
      "{hote} est injoignable : vérifiez OPENAI_BASE_URL et le réseau."),
     ("APIConnectionError", "", ECHEC, "Connexion à {hote} interrompue pendant la réponse : relancez."),
     ("ModelBehaviorError", "response.failed", ECHEC, "{hote} signale l'échec de la génération : relancez."),
-    ("ModelBehaviorError", "incomplete", SANS_PROPOSITION, "Muet : la réponse est incomplète (limite de longueur)."),
-    ("ModelBehaviorError", "not found", SANS_PROPOSITION, "Muet : le modèle a appelé un outil qui n'existe pas."),
-    ("ModelBehaviorError", "call id", SANS_PROPOSITION, "Muet : le modèle a réutilisé l'identifiant d'un appel."),
-    ("ModelBehaviorError", "json|argument", SANS_PROPOSITION, "Muet : les arguments d'un outil sont illisibles."),
-    ("ModelBehaviorError", "", SANS_PROPOSITION, "Muet : le modèle s'est comporté d'une façon imprévue."),
-    ("ModelRefusalError", "", SANS_PROPOSITION, "Muet : le modèle a refusé de répondre à ce ticket."),
-    ("MaxTurnsExceeded", "", SANS_PROPOSITION, "Muet : le modèle a épuisé ses {tours} tours."),
-    ("UnicodeEncodeError", "", SANS_PROPOSITION, "Muet : le texte contient un demi-caractère, impossible à écrire."),
-    ("APIError|JSONDecodeError|ValidationError|AttributeError|TypeError", "", ECHEC,
+    ("ModelBehaviorError", "content_filter", SANS_PROPOSITION, "le filtre du service a retenu la réponse"),
+    ("ModelBehaviorError", "incomplete|length", SANS_PROPOSITION, "la réponse est incomplète (limite de longueur)"),
+    ("ModelBehaviorError", "not found", SANS_PROPOSITION, "le modèle a appelé un outil qui n'existe pas"),
+    ("ModelBehaviorError", "call id", SANS_PROPOSITION, "le modèle a réutilisé l'identifiant d'un appel"),
+    ("ModelBehaviorError", "json|argument", SANS_PROPOSITION, "les arguments d'un outil sont illisibles"),
+    ("ModelBehaviorError", "^(?!.*no choices)", SANS_PROPOSITION, "le modèle s'est comporté d'une façon imprévue"),
+    ("ModelRefusalError", "", SANS_PROPOSITION, "le modèle a refusé de répondre à ce ticket"),
+    ("MaxTurnsExceeded", "", SANS_PROPOSITION, "le modèle a épuisé ses {tours} tours"),
+    ("UnicodeEncodeError", "", SANS_PROPOSITION, "le texte contient un demi-caractère, impossible à écrire"),
+    ("APIError|AgentsException|JSONDecodeError|ValidationError|AttributeError|TypeError", "", ECHEC,
      "Réponse illisible de {hote} : vérifiez OPENAI_BASE_URL et --api."),
     ("Exception", "", ECHEC, "Erreur inattendue ({classe}) : le détail est avec --debug."),
 )  # fmt: skip
 
 
-def citer(message: str, *a_taire: str) -> str:
-    """Une citation du serveur, omise si elle répète un bout de la clé, du ticket ou du brouillon."""
-    for texte, longueur in zip(a_taire, (4, 16, 16)):
-        bouts = (texte[rang : rang + longueur] for rang in range(max(0, len(texte) - longueur) + 1))
-        if texte and any(bout in message for bout in bouts):
-            return ""
-    return f" Le serveur dit : {en_ligne(message)}" if message.strip() else ""
+def sans_proposition(raison: str) -> Arret:
+    """La fin d'un lancement où rien n'a pu être montré."""
+    conseil = "Relancez, ou essayez un autre modèle avec --modele."
+    return Arret(f"Aucun brouillon n'a été proposé : {raison}. {conseil}", SANS_PROPOSITION)
+
+
+def masquer_la_cle(texte: str, serveur: Serveur | None) -> str:
+    """Le texte sans danger, où chaque mot qui contient quatre signes de suite de la clé est masqué."""
+    cle = serveur.cle if serveur else ""
+    bouts = {cle[rang : rang + 4] for rang in range(len(cle) - 3)}
+    return re.sub(r"\S+", lambda mot: "[clé]" if any(bout in mot[0] for bout in bouts) else mot[0], visible(texte))
+
+
+def citer(erreur: BaseException, serveur: Serveur | None, ticket: Ticket | None, suivi: Suivi) -> str:
+    """Ce que dit le serveur, ou rien s'il répète un mot du ticket ou du brouillon."""
+    corps = getattr(erreur, "body", None)
+    message = masquer_la_cle(str(corps.get("message") or ""), serveur) if isinstance(corps, dict) else ""
+    prives = f"{ticket.sujet} {ticket.message} {suivi.precedent} {suivi.remarque}" if ticket else ""
+    communs = set.intersection(*(set(re.findall(r"\d+|\w{4,}", plier(texte))) for texte in (message, prives)))
+    return f" Le serveur dit : {en_ligne(message)}" if message.strip() and not communs else ""
 
 
 def traduire(erreur: BaseException, serveur: Serveur | None, ticket: Ticket | None, suivi: Suivi) -> Arret:
@@ -1059,14 +1078,9 @@ def traduire(erreur: BaseException, serveur: Serveur | None, ticket: Ticket | No
         tours=TOURS_MAX,
         patience=f" {attendre} s" if attendre.isdigit() else "",
         classe=type(erreur).__name__,
-        citation=citer(
-            str(getattr(erreur, "message", "")),
-            serveur.cle if serveur else "",
-            ticket.message if ticket else "",
-            suivi.precedent or "",
-        ),
+        citation=citer(erreur, serveur, ticket, suivi),
     )
-    return Arret(phrase.replace("Muet", "Aucun brouillon n'a été proposé"), code)
+    return sans_proposition(phrase) if code == SANS_PROPOSITION else Arret(phrase, code)
 
 
 # --- La ligne de commande -------------------------------------------------------------------
@@ -1186,8 +1200,7 @@ def main(argv: list[str] | None = None) -> int:
         arret = interrompre(ticket, suivi)
     except Exception as erreur:
         if options is not None and options.debug:
-            trace = traceback.format_exc().replace(serveur.cle if serveur else "\0", "[clé]")
-            print(re.sub(r"\bsk-\S+|\S*\*{3,}\S*", "[clé]", trace), file=sys.stderr)
+            print(masquer_la_cle(traceback.format_exc(), serveur), file=sys.stderr)
         arret = traduire(erreur, serveur, ticket, suivi)
         if suivi.enregistre:
             arret = Arret(f"Brouillon enregistré et relu, malgré ceci ensuite : {arret}", ENREGISTRE)
