@@ -23,17 +23,18 @@ import logging
 import os
 import re
 import secrets
+import signal
 import stat
 import sys
 import threading
 import time
 import traceback
 import unicodedata
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn, TextIO
 from urllib.parse import urlsplit
 
 if TYPE_CHECKING:
@@ -133,15 +134,25 @@ def lire_fichier(chemin: Path, taille_max: int) -> bytes | None:
     return contenu
 
 
+PROVISOIRES: set[Path] = set()  # fichiers en cours d'écriture, que rien ne doit laisser derrière
+
+
+def retirer_les_provisoires() -> None:
+    """Retire ce qu'une écriture interrompue aurait laissé."""
+    while PROVISOIRES:
+        PROVISOIRES.pop().unlink(missing_ok=True)
+
+
 def ecrire_fichiers(contenus: dict[Path, bytes]) -> None:
     """Remplace ces fichiers d'un seul coup, lisibles par leur seul propriétaire. Lève OSError.
 
     Tout est écrit à côté avant le premier remplacement : un disque plein ne coûte aucun ancien
-    fichier. Les noms provisoires sont choisis d'abord : où que tombe un Ctrl-C, `finally` les retire.
+    fichier. Les noms provisoires sont notés avant l'ouverture, pour un Ctrl-C à n'importe quel instant.
     """
     provisoires = {chemin: chemin.with_name(f".{chemin.name}.{secrets.token_hex(8)}") for chemin in contenus}
     options = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0)
     try:
+        PROVISOIRES.update(provisoires.values())
         for chemin, contenu in contenus.items():
             with open(os.open(provisoires[chemin], options, 0o600), "wb") as fichier:
                 fichier.write(contenu)
@@ -150,8 +161,7 @@ def ecrire_fichiers(contenus: dict[Path, bytes]) -> None:
         for chemin, provisoire in provisoires.items():
             os.replace(provisoire, chemin)
     finally:
-        for provisoire in provisoires.values():
-            provisoire.unlink(missing_ok=True)
+        retirer_les_provisoires()
 
 
 # --- Le ticket ------------------------------------------------------------------------------
@@ -297,31 +307,35 @@ def en_ligne(texte: str, longueur: int = 200) -> str:
 
 def colonnes(signe: str) -> int:
     """Largeur à l'écran ; dans le doute la plus grande, car une ligne qui déborde perd sa marge."""
-    if signe == "\u200d" or (signe != "\ufe0f" and unicodedata.category(signe) in ("Mn", "Me")):
+    categorie = unicodedata.category(signe)
+    if signe == "\u200d" or (signe != "\ufe0f" and categorie in ("Mn", "Me")):
         return 0
-    return 2 if unicodedata.east_asian_width(signe) in "WF" else 1
+    # Certains symboles sont devenus larges d'une version d'Unicode à l'autre.
+    return 2 if categorie in ("So", "No") or unicodedata.east_asian_width(signe) in "WF" else 1
 
 
-def largeur_de_l_ecran() -> int:
+def largeur_de_l_ecran(flux: TextIO) -> int:
     """Colonnes utilisables, de 20 à 200. La variable COLUMNS peut mentir : elle n'est pas lue."""
     try:
-        largeur = os.get_terminal_size(sys.stdout.fileno()).columns
+        largeur = os.get_terminal_size(flux.fileno()).columns
     except (OSError, ValueError):
         largeur = 80
     return max(20, min(largeur, 200)) - 1  # remplir la dernière ferait passer à la ligne
 
 
-def replier(ligne: str, largeur: int) -> Iterator[str]:
-    """Coupe une ligne en morceaux d'au plus `largeur` colonnes, entre deux mots si possible."""
-    debut = espace = occupe = 0
-    for rang, signe in enumerate(ligne):
-        if occupe + colonnes(signe) > largeur:
-            coupe = espace if espace > debut else rang
-            yield ligne[debut:coupe]
-            debut, occupe = coupe, sum(map(colonnes, ligne[coupe:rang]))
-        occupe += colonnes(signe)
-        espace = rang + 1 if signe == " " else espace
-    yield ligne[debut:]
+def replier(texte: str, largeur: int, flux: TextIO) -> Iterator[str]:
+    """Rend des rangées d'au plus `largeur` colonnes, coupées entre deux mots si possible."""
+    encodage = flux.encoding or "utf-8"
+    for ligne in texte.encode(encodage, "codes").decode(encodage).split("\n"):
+        debut = espace = occupe = 0
+        for rang, signe in enumerate(ligne):
+            while occupe + colonnes(signe) > largeur:
+                coupe = espace if espace > debut else rang
+                yield ligne[debut:coupe]
+                debut, occupe = coupe, sum(map(colonnes, ligne[coupe:rang]))
+            occupe += colonnes(signe)
+            espace = rang + 1 if signe == " " else espace
+        yield ligne[debut:]
 
 
 def montrer(texte: str) -> None:
@@ -333,10 +347,14 @@ def montrer(texte: str) -> None:
     vides, espaces = r"(?m)^(?:[^\S\n]*\n){4,}", r"[^\S\n]{20,}"
     texte = re.sub(vides, lambda m: f"‹{m[0].count(chr(10))} lignes vides›\n", visible(texte))
     texte = re.sub(espaces, lambda m: f" ‹{len(m[0])} espaces› ", texte)
-    encodage = sys.stdout.encoding or "utf-8"
-    for ligne in texte.encode(encodage, "codes").decode(encodage).split("\n"):
-        for morceau in replier(ligne, largeur_de_l_ecran() - len(MARGE)):
-            print(MARGE + morceau)
+    for rangee in replier(texte, largeur_de_l_ecran(sys.stdout) - len(MARGE), sys.stdout):
+        print(MARGE + rangee)
+
+
+def dire(phrase: str) -> None:
+    """Affiche une phrase du programme ; ses suites sont en retrait, une citation n'ouvre pas de rangée."""
+    rangees = replier(phrase, largeur_de_l_ecran(sys.stdout) - 2, sys.stdout)
+    print("\n  ".join(rangee.rstrip() for rangee in rangees), flush=True)
 
 
 def preparer_l_ecran() -> None:
@@ -366,7 +384,7 @@ def attente(suivi: Suivi) -> Iterator[None]:
     if not sys.stdout.isatty():
         yield
         return
-    fini, debut, largeur = threading.Event(), time.monotonic(), largeur_de_l_ecran()
+    fini, debut, largeur = threading.Event(), time.monotonic(), largeur_de_l_ecran(sys.stdout)
 
     def battre() -> None:
         while not fini.wait(0.2):
@@ -692,7 +710,7 @@ def construire_agent(ticket: Ticket, suivi: Suivi) -> Agent[None]:
     return Agent(
         name="Brouillon",
         instructions=INSTRUCTIONS,
-        model=suivi.modele or None,
+        model=suivi.modele,
         tools=[lire_ticket, enregistrer_brouillon],
         tool_use_behavior=conclure_le_tour,
         hooks=Etapes(),
@@ -768,32 +786,39 @@ def montrer_la_proposition(nom: str, texte: str, ticket: Ticket, suivi: Suivi) -
     """Montre tout ce qui éclaire la décision, le texte d'abord, les alertes juste avant la question."""
     suivi.versions += 1
     fichier = f"brouillons/{ticket.brouillon.name}"
-    print(f"\nProposition {suivi.versions} · outil {en_ligne(nom)} · {fichier}\n{taille(texte)} :\n")
+    print()
+    dire(f"Proposition {suivi.versions} · outil {en_ligne(nom)} · {fichier}")
+    dire(f"{taille(texte)} :")
+    print()
     montrer(texte)
     if suivi.precedent is not None:
-        print("\nCe qui change depuis la version refusée :")
+        print()
+        dire("Ce qui change depuis la version refusée :")
         montrer(differences(suivi.precedent, texte, "version refusée"))
     suivi.ancien = lire_le_brouillon(ticket)
     if suivi.ancien is not None:
         ancien = suivi.ancien.decode("utf-8", "replace")
         quand = time.strftime("%d/%m/%Y à %H:%M", time.localtime(ticket.brouillon.stat().st_mtime))
-        print(f"\nUn brouillon existe déjà ({quand}, {taille(ancien)}).")
+        print()
+        dire(f"Un brouillon existe déjà ({quand}, {taille(ancien)}).")
         if suivi.ancien == texte.encode("utf-8"):
-            print("Il est identique à cette proposition.")
+            dire("Il est identique à cette proposition.")
         else:
-            print(f"« oui » le remplace et garde l'ancien sous {fichier}~. Différences :")
+            dire(f"« oui » le remplace et garde l'ancien sous {fichier}~. Différences :")
             montrer(differences(ancien, texte, "ancien brouillon"))
     if points := points_a_verifier(texte, ticket):
-        print("\nÀ vérifier (repères automatiques, non exhaustifs) :")
+        print()
+        dire("À vérifier (repères automatiques, non exhaustifs) :")
         montrer("\n".join(f"« {en_ligne(mots, 80)} » : {raison}" for mots, raison in points))
     if caches := nombre_de_caches(texte):
-        print(f"\nAttention, caractères invisibles montrés comme ‹U+…› : {caches}")
+        print()
+        dire(f"Attention, caractères invisibles montrés comme ‹U+…› : {caches}")
 
 
 def decider(interruption: ToolApprovalItem, ticket: Ticket, suivi: Suivi) -> str | None:
     """Montre une proposition et pose la question. Rend None pour oui, sinon la raison du refus."""
     if suivi.approuve is not None:
-        print("Autre proposition refusée : un seul brouillon par lancement, le premier approuvé.")
+        dire("Autre proposition refusée : un seul brouillon par lancement, le premier approuvé.")
         return "Refusé : un brouillon a déjà été approuvé."
     try:
         if suivi.versions == VERSIONS_MAX:
@@ -803,7 +828,7 @@ def decider(interruption: ToolApprovalItem, ticket: Ticket, suivi: Suivi) -> str
         texte = lire_proposition(interruption.arguments, ticket)
     except Interdit as erreur:
         suivi.motif = f"proposition refusée sans être montrée, {erreur}"
-        print(f"\nProposition refusée sans être montrée : {erreur}.")
+        dire(f"Proposition refusée sans être montrée : {erreur}.")
         return f"Refusé : {erreur}."
     montrer_la_proposition(interruption.name or "", texte, ticket, suivi)
     derniere = suivi.versions == VERSIONS_MAX
@@ -835,7 +860,7 @@ def dialoguer(agent: Agent[None], config: RunConfig, ticket: Ticket, suivi: Suiv
                 result = Runner.run_sync(agent, suite, max_turns=TOURS_MAX, run_config=config)
         finally:
             while suivi.avis:
-                print(suivi.avis.pop(0))
+                dire(suivi.avis.pop(0))
         if not result.interruptions:
             break
         suivi.remarque, suivi.motif, suivi.refuse = "", "", False
@@ -849,7 +874,7 @@ def dialoguer(agent: Agent[None], config: RunConfig, ticket: Ticket, suivi: Suiv
         if suivi.motif and suivi.approuve is None and not suivi.remarque:
             return  # rien de recevable : inutile de reprendre
         if suivi.remarque:
-            print(f"Refusé. Votre remarque part vers {hote} :")
+            dire(f"Refusé. Votre remarque part vers {hote} :")
             montrer(suivi.remarque)
         suite = state
     if not (suivi.versions or suivi.motif):
@@ -868,12 +893,12 @@ def conclure(ticket: Ticket, suivi: Suivi) -> int:
     """Dit ce que le disque contient et rend le code de sortie. Lève Arret (code 4)."""
     nom = f"brouillons/{ticket.brouillon.name}"
     if suivi.enregistre and suivi.approuve is not None:
-        print(f"Brouillon enregistré et relu : {nom} ({taille(suivi.approuve)}).")
-        print("Rien n'a été envoyé au client.")
+        dire(f"Brouillon enregistré et relu : {nom}")
+        dire(f"{taille(suivi.approuve)} ; rien n'a été envoyé au client.")
         return ENREGISTRE
     if suivi.refuse:
         ancien = f" ; {nom} est resté tel quel" if suivi.ancien is not None else ""
-        print(f"Refusé : aucun brouillon n'a été écrit{ancien}.")
+        dire(f"Refusé : aucun brouillon n'a été écrit{ancien}.")
         return REFUS
     raise sans_proposition(suivi.motif or "le modèle n'a pas donné de nouvelle version")
 
@@ -909,7 +934,7 @@ def lire_la_cle(locale: bool) -> str:
         faute = "contient un espace ou un caractère non ASCII (tiret long ?)"
         raise Arret(f"Clé refusée : OPENAI_API_KEY {faute} ; recopiez-la.", USAGE)
     if cle != brute:
-        print("OPENAI_API_KEY : espaces, guillemets ou fin de ligne retirés autour de la clé.")
+        dire("OPENAI_API_KEY : espaces, guillemets ou fin de ligne retirés autour de la clé.")
     return cle or "sans-cle"  # le client du SDK en exige une, un serveur local non
 
 
@@ -1137,15 +1162,16 @@ def preparer(options: argparse.Namespace) -> tuple[Ticket, Serveur | None]:
 
 def presenter(ticket: Ticket) -> None:
     """Montre le ticket tel que le modèle le recevra, et nomme ce qui n'en partira pas."""
-    print(f"Ticket {ticket.id}\nSujet :")
+    dire(f"Ticket {ticket.id}")
+    dire("Sujet :")
     montrer(ticket.sujet)
-    print("Message :")
+    dire("Message :")
     montrer(ticket.message)
     if caches := nombre_de_caches(ticket.sujet + ticket.message):
-        print(f"Attention, caractères invisibles dans ce ticket (consigne cachée ?) : {caches}")
-        print("Le modèle les recevra comme ici, en codes ‹U+…›.")
+        dire(f"Attention, caractères invisibles dans ce ticket (consigne cachée ?) : {caches}")
+        dire("Le modèle les recevra comme ici, en codes ‹U+…›.")
     if ticket.ecartes:
-        print(f"Restent ici : {en_ligne(', '.join(ticket.ecartes))}.")
+        dire(f"Restent ici : {en_ligne(', '.join(ticket.ecartes))}.")
     sys.stdout.flush()
 
 
@@ -1156,28 +1182,53 @@ def traiter(ticket: Ticket, serveur: Serveur | None, suivi: Suivi) -> int:
         from agents import set_tracing_disabled
         from agents.models import get_default_model
 
-    set_tracing_disabled(True)  # sinon le SDK envoie le contenu des outils à un autre hôte
+        set_tracing_disabled(True)  # sinon le SDK envoie le contenu des outils à un autre hôte
+        suivi.modele = (serveur.modele if serveur else "") or get_default_model()
+        config = configurer(serveur, suivi.modele) if serveur else configurer_la_demonstration(ticket)
+        agent = construire_agent(ticket, suivi)
     if serveur is None:
-        print("Démonstration : aucun modèle n'est appelé, rien ne quitte cette machine.")
-        print("Le texte proposé est un gabarit.")
-        config, hote = configurer_la_demonstration(ticket), "la démonstration, qui ne la lit pas"
+        dire("Démonstration : aucun modèle n'est appelé, rien ne quitte cette machine.")
+        dire("Le texte proposé est un gabarit.")
+        hote = "la démonstration, qui ne la lit pas"
     else:
-        suivi.modele, hote = serveur.modele or get_default_model(), en_ligne(serveur.hote)
-        print(f"Partent vers {hote}, modèle {en_ligne(suivi.modele)} : {', '.join(CHAMPS)}.")
-        config = configurer(serveur, suivi.modele)
-    dialoguer(construire_agent(ticket, suivi), config, ticket, suivi, hote)
+        hote = en_ligne(serveur.hote)
+        dire(f"Partent vers {hote}, modèle {en_ligne(suivi.modele)} : {', '.join(CHAMPS)}.")
+    dialoguer(agent, config, ticket, suivi, hote)
     return conclure(ticket, suivi)
+
+
+@contextmanager
+def ctrl_c_immediat(fin: Callable[[], Arret]) -> Iterator[None]:
+    """Une pression finit le programme. Python perd parfois l'exception d'un Ctrl-C (rappels d'import)."""
+
+    def sortir(*_: object) -> None:
+        retirer_les_provisoires()
+        annoncer(fin())
+        os._exit(INTERROMPU)
+
+    ancien = signal.getsignal(signal.SIGINT)
+    if ancien is signal.default_int_handler:  # sinon Ctrl-C est ignoré, ou pris par un autre programme
+        signal.signal(signal.SIGINT, sortir)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, ancien)
 
 
 def interrompre(ticket: Ticket | None, suivi: Suivi) -> Arret:
     """La phrase d'un Ctrl-C, vraie du disque quel que soit l'instant."""
-    if sys.stdout.isatty():
-        print()
     fait = "aucun brouillon n'a été écrit"
     with suppress(Arret):
         if ticket and suivi.approuve is not None and lire_le_brouillon(ticket) == suivi.approuve.encode():
             fait = "le brouillon approuvé est sur le disque"
     return Arret(f"Interrompu (Ctrl-C) : {fait}.", INTERROMPU)
+
+
+def annoncer(arret: Arret) -> None:
+    """Dit la fin sur stderr : une seule ligne, repliée sur un terminal comme toute phrase."""
+    largeur = largeur_de_l_ecran(sys.stderr) - 2 if sys.stderr.isatty() else sys.maxsize
+    debut = "\n" if sys.stderr.isatty() and arret.code == INTERROMPU else ""  # après le ^C du terminal
+    print(debut + "\n  ".join(replier(str(arret), largeur, sys.stderr)), file=sys.stderr, flush=True)
 
 
 def main(argv: list[str] | None = None) -> int:
@@ -1186,14 +1237,13 @@ def main(argv: list[str] | None = None) -> int:
     logging.disable(logging.CRITICAL)  # les journaux du SDK citent le ticket
     options, ticket, serveur, suivi = None, None, None, Suivi()
     try:
-        options = lire_options(argv)
-        if options.aide:
-            print(AIDE, end="", flush=True)
-            return ENREGISTRE
-        ticket, serveur = preparer(options)
-        code = traiter(ticket, serveur, suivi)
-        sys.stdout.flush()
-        return code
+        with ctrl_c_immediat(lambda: interrompre(ticket, suivi)):
+            options = lire_options(argv)
+            if options.aide:
+                print(AIDE, end="", flush=True)
+                return ENREGISTRE
+            ticket, serveur = preparer(options)
+            return traiter(ticket, serveur, suivi)
     except BrokenPipeError:  # plus personne ne lit : se taire
         return ENREGISTRE if suivi.enregistre else ECHEC
     except KeyboardInterrupt:
@@ -1204,7 +1254,7 @@ def main(argv: list[str] | None = None) -> int:
         arret = traduire(erreur, serveur, ticket, suivi)
         if suivi.enregistre:
             arret = Arret(f"Brouillon enregistré et relu, malgré ceci ensuite : {arret}", ENREGISTRE)
-    print(arret, file=sys.stderr, flush=True)
+    annoncer(arret)
     return arret.code
 
 

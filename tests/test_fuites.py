@@ -160,8 +160,8 @@ REPETES = {
     "sujet": "Bad input: Lampe abîmée",
     "numéro de commande": "Unknown order 2026-0412",
     "téléphone": f"Personal data found: {TELEPHONE}",
-    "brouillon": f"Bad output: {AUTRE}",
-    "brouillon d'avant": f"Bad output: {TEXTE}",
+    "brouillon": f"Bad output: {AUTRE.splitlines()[2]}",
+    "brouillon d'avant": f"Bad output: {TEXTE.splitlines()[2]}",
 }
 A_TAIRE = ("lampe", "2026-0412", "49,90", "abîm", "ab\\u00ee", "06 12", "bien reçu", "votre patience")
 

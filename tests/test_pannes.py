@@ -170,7 +170,8 @@ def test_https_vers_un_serveur_http_n_accuse_pas_le_certificat(projet: Projet) -
 
 
 def muet(connexion: socket.socket) -> None:
-    """Reçoit la demande et ne répond pas."""
+    """Reçoit la demande et ne répond pas, jusqu'à ce que le client raccroche ou que l'essai ait échoué."""
+    connexion.settimeout(10)
     while connexion.recv(65536):
         pass
 
