@@ -103,9 +103,7 @@ def copie(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def processus(
-    copie: Path, *argv: str, entree: str | bytes | None = "", avant: Any = None, **variables: str
-) -> Bilan:
+def processus(copie: Path, *argv: str, entree: str | bytes | None = "", avant: Any = None, **variables: str) -> Bilan:
     """Lance le script dans un processus à part et attend sa fin."""
     octets = entree.encode() if isinstance(entree, str) else entree
     fini = subprocess.run(

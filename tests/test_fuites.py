@@ -101,7 +101,7 @@ def test_l_hote_et_le_modele_sont_annonces_sans_les_identifiants_de_l_adresse(pr
         hote = urlsplit(serveur.adresse).netloc
         serveur.adresse = f"http://moi:motdepasse@{hote}/v1"
         bilan = jouer(projet, serveur, "--api", api, "--modele", "mistralai/Mistral-7B", "--debug")
-    assert f"Partent vers {hote}, modèle mistralai/Mistral-7B : id, sujet, message." in bilan.out
+    assert f"Partent vers {hote}, modèle mistralai/Mistral-7B : id, sujet, message." in bilan.out.replace("\n  ", " ")
     assert {corps["model"] for corps in serveur.recues} == {"mistralai/Mistral-7B"}
     assert "moi:" not in bilan.out + bilan.err and "motdepasse" not in bilan.out + bilan.err
 

@@ -24,32 +24,24 @@ def refus(projet: Projet, *argv: str) -> str:
     "identifiant",
     ["Ticket-Local", "tickets/ticket-local.json", "ticket-local.json", ".\\tickets\\ticket-local"],
 )
-def test_un_chemin_ou_une_extension_est_refuse_avec_la_forme_a_taper(
-    projet: Projet, identifiant: str
-) -> None:
+def test_un_chemin_ou_une_extension_est_refuse_avec_la_forme_a_taper(projet: Projet, identifiant: str) -> None:
     assert "tapez : python draft_ticket.py ticket-local\n" in refus(projet, identifiant)
 
 
 @pytest.mark.parametrize("identifiant", ["", "é", "a b", "a" * 65, "..", "ticket-local\n", "a\x1b[2J"])
-def test_un_identifiant_hors_des_regles_est_refuse_sans_danger(
-    projet: Projet, identifiant: str
-) -> None:
+def test_un_identifiant_hors_des_regles_est_refuse_sans_danger(projet: Projet, identifiant: str) -> None:
     phrase = refus(projet, identifiant)
     assert "Identifiant refusé" in phrase and "\x1b" not in phrase
 
 
 @pytest.mark.parametrize("identifiant", ["con", "nul", "prn", "aux", "com1", "lpt9"])
-def test_un_nom_de_peripherique_de_windows_est_refuse_partout(
-    projet: Projet, identifiant: str
-) -> None:
+def test_un_nom_de_peripherique_de_windows_est_refuse_partout(projet: Projet, identifiant: str) -> None:
     projet.ticket(nom=identifiant)
     assert "réservé par Windows" in refus(projet, identifiant)
 
 
 @pytest.mark.parametrize("argv", [[], ["ticket-inconnu"]])
-def test_sans_ticket_connu_la_liste_et_le_dossier_absolu_sont_dits(
-    projet: Projet, argv: list[str]
-) -> None:
+def test_sans_ticket_connu_la_liste_et_le_dossier_absolu_sont_dits(projet: Projet, argv: list[str]) -> None:
     phrase = refus(projet, *argv)
     assert f"{projet.dossier / 'tickets'} : ticket-local." in phrase
 
