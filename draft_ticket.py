@@ -776,9 +776,7 @@ def demander(question: str) -> str:
 
 def differences(avant: str, apres: str, nom: str) -> str:
     """Les lignes retirées (-) et ajoutées (+), ou une phrase si les deux textes sont les mêmes."""
-    lignes = difflib.unified_diff(
-        avant.split("\n"), apres.split("\n"), nom, "cette proposition", n=1, lineterm=""
-    )
+    lignes = difflib.unified_diff(avant.split("\n"), apres.split("\n"), nom, "cette proposition", n=1, lineterm="")
     return re.sub(r"(?m)^@@ -(\d+).*", r"@ ligne \1", "\n".join(lignes)) or f"Identique : {nom}."
 
 
