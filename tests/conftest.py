@@ -67,6 +67,13 @@ def environnement(**variables: str) -> dict[str, str]:
     return {**propre, "PYTHONDONTWRITEBYTECODE": "1", **variables}
 
 
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Marque les essais qui lancent un processus à part : la recherche de défauts s'en passe."""
+    for item in items:
+        if "copie" in getattr(item, "fixturenames", ()):
+            item.add_marker("a_part")
+
+
 @pytest.fixture
 def projet(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: Any) -> Projet:
     """Un projet jetable ; `lancer` appelle `main` dans ce processus, où le SDK est déjà chargé."""

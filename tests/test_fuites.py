@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -126,7 +127,8 @@ SALES = [f"{CLE[:9]}{signe}{CLE[9:]}" for signe in ("\u2014", " ", "\n", "\u200b
 @pytest.mark.parametrize("cle", [*PROPRES, *SALES, f"\u201c{CLE}\u201d", f"« {CLE} »", f"Bearer {CLE}"], ids=ascii)
 def test_une_cle_mal_copiee_est_nettoyee_ou_refusee_et_c_est_dit(projet: Projet, cle: str, api: str) -> None:
     with servir(LECTURE, PROPOSITION) as serveur:
-        bilan = jouer(projet, serveur, "--api", api, OPENAI_API_KEY=cle)
+        # Les octets d'un presse-papiers en UTF-8, quelle que soit la langue du système.
+        bilan = jouer(projet, serveur, "--api", api, OPENAI_API_KEY=os.fsdecode(cle.encode()))
     sans_la_cle(bilan)
     assert "\x1b" not in bilan.out + bilan.err
     if bilan.code == 2:
@@ -166,7 +168,7 @@ REPETES = {
 A_TAIRE = ("lampe", "2026-0412", "49,90", "abîm", "ab\\u00ee", "06 12", "bien reçu", "votre patience")
 
 
-@pytest.mark.parametrize("api, code", [("responses", 400), ("chat", 401), ("chat", 500)])
+@pytest.mark.parametrize("api, code", [("responses", 400), ("chat", 500)])
 @pytest.mark.parametrize("cas", REPETES)
 def test_une_erreur_ne_repete_ni_la_cle_ni_le_ticket_ni_le_brouillon(
     projet: Projet, cas: str, api: str, code: int
