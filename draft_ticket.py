@@ -14,16 +14,22 @@ phrase du modèle. Le SDK est importé tard : la personne lit le ticket pendant 
 
 from __future__ import annotations
 
+import os
+import signal
+
+if __name__ == "__main__" and signal.getsignal(signal.SIGINT) is not signal.SIG_IGN:
+    # Un Ctrl-C avant `main` : la même phrase, au lieu d'une trace des imports qui suivent.
+    INTERROMPU_AU_DEBUT = "Interrompu (Ctrl-C) : aucun brouillon n'a été écrit.\n".encode()
+    signal.signal(signal.SIGINT, lambda *_: os._exit(130 if os.write(2, INTERROMPU_AU_DEBUT) else 130))
+
 import argparse
 import codecs
 import difflib
 import errno
 import json
 import logging
-import os
 import re
 import secrets
-import signal
 import stat
 import sys
 import threading
@@ -39,7 +45,7 @@ from urllib.parse import urlsplit
 
 if TYPE_CHECKING:
     from agents import Agent, RunConfig, RunState
-    from agents.items import ToolApprovalItem
+    from agents.items import ModelResponse, ToolApprovalItem
 
 AIDE = """\
 usage : python draft_ticket.py IDENTIFIANT [options]
@@ -635,14 +641,14 @@ class Suivi:
     modele: str = ""  # le nom envoyé au serveur
     lu: bool = False  # lire_ticket a rendu le ticket
     lu_avant: bool = False  # ... avant que la réponse en cours soit demandée au modèle
-    versions: int = 0  # propositions montrées
-    precedent: str | None = None  # le texte que la personne vient de refuser
+    montres: list[str] = field(default_factory=list)  # les textes proposés, le dernier est en question
     remarque: str = ""  # ce que la personne demande pour la version suivante
     refuse: bool = False  # elle a refusé sans rien demander
     approuve: str | None = None  # le texte montré auquel elle a dit oui
     ancien: bytes | None = None  # le brouillon qui existait quand ce texte a été montré
     enregistre: bool = False  # le texte approuvé a été écrit, puis relu sur le disque
     motif: str = ""  # pourquoi aucune proposition n'a pu être montrée
+    appels: set[str] = field(default_factory=set)  # identifiants des appels d'outils déjà vus
     avis: list[str] = field(default_factory=list)  # à dire dès que l'écran est libre
 
 
@@ -701,6 +707,13 @@ def construire_agent(ticket: Ticket, suivi: Suivi) -> Agent[None]:
         async def on_llm_start(self, *_: Any, **__: Any) -> None:
             suivi.lu_avant = suivi.lu
             suivi.etape = "le modèle rédige" if suivi.lu else "le modèle demande le ticket"
+
+        async def on_llm_end(self, _context: Any, _agent: Any, response: ModelResponse) -> None:
+            # Le SDK appliquerait à un identifiant déjà vu la décision prise pour le premier appel.
+            for call_id in filter(None, (getattr(item, "call_id", None) for item in response.output)):
+                if call_id in suivi.appels:
+                    raise sans_proposition("le modèle a réutilisé l'identifiant d'un appel")
+                suivi.appels.add(call_id)
 
     def conclure_le_tour(_context: Any, results: list[Any]) -> ToolsToFinalOutputResult:
         """Après une décision, plus aucune requête, sauf si la personne demande une autre version."""
@@ -782,17 +795,18 @@ def differences(avant: str, apres: str, nom: str) -> str:
 
 def montrer_la_proposition(nom: str, texte: str, ticket: Ticket, suivi: Suivi) -> None:
     """Montre tout ce qui éclaire la décision, le texte d'abord, les alertes juste avant la question."""
-    suivi.versions += 1
+    refuse = suivi.montres[-1] if suivi.montres else None
+    suivi.montres.append(texte)
     fichier = f"brouillons/{ticket.brouillon.name}"
     print()
-    dire(f"Proposition {suivi.versions} · outil {en_ligne(nom)} · {fichier}")
+    dire(f"Proposition {len(suivi.montres)} · outil {en_ligne(nom)} · {fichier}")
     dire(f"{taille(texte)} :")
     print()
     montrer(texte)
-    if suivi.precedent is not None:
+    if refuse is not None:
         print()
         dire("Ce qui change depuis la version refusée :")
-        montrer(differences(suivi.precedent, texte, "version refusée"))
+        montrer(differences(refuse, texte, "version refusée"))
     suivi.ancien = lire_le_brouillon(ticket)
     if suivi.ancien is not None:
         ancien = suivi.ancien.decode("utf-8", "replace")
@@ -819,7 +833,7 @@ def decider(interruption: ToolApprovalItem, ticket: Ticket, suivi: Suivi) -> str
         dire("Autre proposition refusée : un seul brouillon par lancement, le premier approuvé.")
         return "Refusé : un brouillon a déjà été approuvé."
     try:
-        if suivi.versions == VERSIONS_MAX:
+        if len(suivi.montres) == VERSIONS_MAX:
             raise Interdit(f"{VERSIONS_MAX} versions ont déjà été montrées")
         if not suivi.lu_avant:
             raise Interdit("elle a été rédigée avant la lecture du ticket")
@@ -829,13 +843,12 @@ def decider(interruption: ToolApprovalItem, ticket: Ticket, suivi: Suivi) -> str
         dire(f"Proposition refusée sans être montrée : {erreur}.")
         return f"Refusé : {erreur}."
     montrer_la_proposition(interruption.name or "", texte, ticket, suivi)
-    derniere = suivi.versions == VERSIONS_MAX
+    derniere = len(suivi.montres) == VERSIONS_MAX
     choix = "oui / non (dernière version)" if derniere else "oui / non / non, votre remarque"
     reponse = visible(demander(f"\nEnregistrer ce brouillon ? {choix} : ").strip())
     if reponse.lower() == "oui":
         suivi.approuve, suivi.remarque = texte, ""
         return None
-    suivi.precedent = texte
     remarque = re.fullmatch(r"non\s*[,:;]\s*(.+)", reponse, re.IGNORECASE | re.DOTALL)
     if remarque is None or derniere:
         suivi.refuse, suivi.remarque = True, "" if derniere else suivi.remarque
@@ -875,7 +888,7 @@ def dialoguer(agent: Agent[None], config: RunConfig, ticket: Ticket, suivi: Suiv
             dire(f"Refusé. Votre remarque part vers {hote} :")
             montrer(suivi.remarque)
         suite = state
-    if not (suivi.versions or suivi.motif):
+    if not (suivi.montres or suivi.motif):
         suivi.motif = raison_du_silence(str(result.final_output or ""), suivi)
 
 
@@ -1023,7 +1036,7 @@ PANNES = (
     ("NotFoundError", "", ECHEC, "Adresse introuvable sur {hote} (404) : vérifiez OPENAI_BASE_URL."),
     ("APIStatusError", "status=413|context.(length|size|window)|too (long|large)", ECHEC,
      "Ticket trop long pour {modele} : raccourcissez-le."),
-    ("RateLimitError", "insufficient_quota|exceeded your current quota", ECHEC,
+    ("RateLimitError", r"insufficient_quota|billing_\w+|exceeded your current quota", ECHEC,
      "Quota épuisé chez {hote} (429) : vérifiez la facturation du compte."),
     ("RateLimitError", "", ECHEC, "Trop de demandes à {hote} (429) : patientez{patience}, puis relancez."),
     ("BadRequestError|UnprocessableEntityError", "", ECHEC,
@@ -1071,7 +1084,7 @@ def citer(erreur: BaseException, serveur: Serveur | None, ticket: Ticket | None,
     """Ce que dit le serveur, ou rien s'il répète un mot du ticket ou du brouillon."""
     corps = getattr(erreur, "body", None)
     message = masquer_la_cle(str(corps.get("message") or ""), serveur) if isinstance(corps, dict) else ""
-    prives = f"{ticket.sujet} {ticket.message} {suivi.precedent} {suivi.remarque}" if ticket else ""
+    prives = f"{ticket.sujet} {ticket.message} {suivi.remarque} {' '.join(suivi.montres)}" if ticket else ""
     communs = set.intersection(*(set(re.findall(r"\d+|\w{4,}", plier(texte))) for texte in (message, prives)))
     return f" Le serveur dit : {en_ligne(message)}" if message.strip() and not communs else ""
 
@@ -1150,7 +1163,7 @@ def preparer(options: argparse.Namespace) -> tuple[Ticket, Serveur | None]:
     if options.ticket is None:
         raise Arret(f"Quel ticket ? {tickets_presents()} Aide : --aide", USAGE)
     ticket = lire_le_ticket(options.ticket)
-    if sys.stdin is not None and sys.stdin.isatty() and not sys.stdout.isatty():
+    if sys.stdout is None or (sys.stdin is not None and sys.stdin.isatty() and not sys.stdout.isatty()):
         conseil = "relancez sans redirection, ou donnez la réponse par un tube"
         raise Arret(f"Sortie redirigée : vous ne verriez pas le texte ; {conseil}.", USAGE)
     serveur = None if options.demo else choisir_le_serveur(options)
@@ -1205,7 +1218,7 @@ def ctrl_c_immediat(fin: Callable[[], Arret]) -> Iterator[None]:
         os._exit(INTERROMPU)
 
     ancien = signal.getsignal(signal.SIGINT)
-    if ancien is signal.default_int_handler:  # sinon Ctrl-C est ignoré, ou pris par un autre programme
+    if ancien is not signal.SIG_IGN:  # ignoré quand le programme est lancé en arrière-plan
         signal.signal(signal.SIGINT, sortir)
     try:
         yield

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -65,6 +66,11 @@ def environnement(**variables: str) -> dict[str, str]:
     """L'environnement d'un processus à part, sans rien de la machine qui change le résultat."""
     propre = {cle: v for cle, v in os.environ.items() if not cle.startswith(ETRANGERES)}
     return {**propre, "PYTHONDONTWRITEBYTECODE": "1", **variables}
+
+
+def pytest_make_parametrize_id(val: object) -> str | None:
+    """Des noms d'essais sans caractère de contrôle, que tout outil sait relire."""
+    return re.sub(r"[^\w.+]+", "-", ascii(val)).strip("-") if isinstance(val, str | bytes) else None
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

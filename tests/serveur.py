@@ -80,9 +80,10 @@ class Serveur:
         if isinstance(choix, Reponse):
             return choix
         sorties = choix if isinstance(choix, list) else [choix]
-        for numero, sortie in enumerate(sorties):
-            if sortie.get("call_id") == "":
-                sortie["call_id"] = f"call_{rang}_{numero}"
+        sorties = [
+            {**sortie, "call_id": f"call_{rang}_{numero}"} if sortie.get("call_id") == "" else sortie
+            for numero, sortie in enumerate(sorties)
+        ]
         construire = chat if chemin.endswith("/chat/completions") else responses
         return Reponse(construire(sorties, self.recues[-1].get("model", "")))
 

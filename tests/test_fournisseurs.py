@@ -12,8 +12,6 @@ from conftest import MESSAGE, TEXTE, Bilan, Projet
 from reseau import APIS, CLE, LECTURE, PROPOSITION, Cas, croiser, ecouter, jouer, phrase, relais, verifier
 from serveur import Serveur, appel, brouillon, prose, servir
 
-from draft_ticket import TOURS_MAX
-
 NOMS = ["mistralai/Mistral-7B", "ollama/qwen2.5:7b", "openai/gpt-oss-20b", "GPT-Majuscules"]
 DEUX_TOURS = (LECTURE, PROPOSITION)
 TROIS_TOURS = (*DEUX_TOURS, {**PROPOSITION, "call_id": "encore"})
@@ -199,7 +197,7 @@ PETITS = {
     "autre ticket": Cas(propose({**ARGUMENTS, "ticket_id": "ticket-autre"}), 4, "Aucun brouillon|autre ticket", 2),
     "identifiant réutilisé": Cas([LECTURE, {**PROPOSITION, "call_id": "lu"}], 4, "Aucun brouillon|identifiant", 2),
     "deux fois dans un tour": Cas([LECTURE, [PROPOSITION, {**PROPOSITION, "arguments": AUTRE}]], 4, "identifiant", 2),
-    "identifiant du brouillon refusé": Cas([*DEUX_TOURS, PROPOSITION], 4, "tours", TOURS_MAX, "non, plus court\noui\n"),
+    "identifiant du brouillon refusé": Cas([*DEUX_TOURS, PROPOSITION], 4, "identifiant", 3, "non, plus court\noui\n"),
 }  # fmt: skip
 
 

@@ -124,7 +124,7 @@ SALES = [f"{CLE[:9]}{signe}{CLE[9:]}" for signe in ("\u2014", " ", "\n", "\u200b
 
 
 @pytest.mark.parametrize("api", APIS)
-@pytest.mark.parametrize("cle", [*PROPRES, *SALES, f"\u201c{CLE}\u201d", f"« {CLE} »", f"Bearer {CLE}"], ids=ascii)
+@pytest.mark.parametrize("cle", [*PROPRES, *SALES, f"\u201c{CLE}\u201d", f"« {CLE} »", f"Bearer {CLE}"])
 def test_une_cle_mal_copiee_est_nettoyee_ou_refusee_et_c_est_dit(projet: Projet, cle: str, api: str) -> None:
     with servir(LECTURE, PROPOSITION) as serveur:
         # Les octets d'un presse-papiers en UTF-8, quelle que soit la langue du système.
@@ -150,7 +150,7 @@ def test_sans_cle_la_variable_et_la_demonstration_sont_nommees(projet: Projet, c
 # --- Ce qu'un serveur répète ---------------------------------------------------------------------
 
 TELEPHONE = "06 12 34 56 78"
-AUTRE = "Bonjour,\n\nMerci de votre patience, dites-nous ce que vous attendez de nous.\n\nLe support"
+AUTRE = "Bonjour,\n\nMerci, décrivez l'emballage.\n\nCordialement"
 REPETES = {
     "clé entière": f"Incorrect API key provided: {CLE}.",
     "clé masquée": f"Incorrect API key provided: {CLE[:4]}...{CLE[-4:]}.",
@@ -159,13 +159,13 @@ REPETES = {
     "message": f"Bad input: {MESSAGE} Appelez le {TELEPHONE}.",
     "message en JSON": json.dumps({"message": MESSAGE}),
     "message en majuscules": f"Bad input: {MESSAGE.upper()}",
-    "sujet": "Bad input: Lampe abîmée",
+    "sujet": "Bad input: Lampe",
     "numéro de commande": "Unknown order 2026-0412",
     "téléphone": f"Personal data found: {TELEPHONE}",
     "brouillon": f"Bad output: {AUTRE.splitlines()[2]}",
     "brouillon d'avant": f"Bad output: {TEXTE.splitlines()[2]}",
 }
-A_TAIRE = ("lampe", "2026-0412", "49,90", "abîm", "ab\\u00ee", "06 12", "bien reçu", "votre patience")
+A_TAIRE = ("lampe", "2026-0412", "49,90", "abîm", "ab\\u00ee", "06 12", "bien reçu", "emballage")
 
 
 @pytest.mark.parametrize("api, code", [("responses", 400), ("chat", 500)])

@@ -124,9 +124,11 @@ runpy.run_path("draft_ticket.py", run_name="__main__")
 """
 
 
-@pytest.mark.parametrize(("rappel", "module"), [("cb", "agents"), ("_remove", "agents.testing")])
+@pytest.mark.parametrize(
+    ("rappel", "module"), [("compile", "difflib"), ("cb", "agents"), ("_remove", "agents.testing")]
+)
 def test_ctrl_c_n_est_pas_avale_par_un_rappel_de_python(copie: Path, rappel: str, module: str) -> None:
-    """Python ignore ce que lève le rappel d'une référence faible : pendant un import, pendant un tour de l'agent."""
+    """Python ignore ce que lève le rappel d'une référence faible : au début, à l'import, pendant un tour."""
     fini = subprocess.run(
         [sys.executable, "-c", GUET.format(rappel=rappel, module=module)],
         cwd=copie,
