@@ -18,9 +18,12 @@ import os
 import signal
 
 if __name__ == "__main__" and signal.getsignal(signal.SIGINT) is not signal.SIG_IGN:
-    # Un Ctrl-C avant `main` : la même phrase, au lieu d'une trace des imports qui suivent.
-    INTERROMPU_AU_DEBUT = "Interrompu (Ctrl-C) : aucun brouillon n'a été écrit.\n".encode()
-    signal.signal(signal.SIGINT, lambda *_: os._exit(130 if os.write(2, INTERROMPU_AU_DEBUT) else 130))
+    # Un Ctrl-C pendant les imports qui suivent : la même phrase que plus tard, au lieu d'une trace.
+    def _finir(*_: object) -> None:
+        os.write(2, "Interrompu (Ctrl-C) : aucun brouillon n'a été écrit.\n".encode())
+        os._exit(130)
+
+    signal.signal(signal.SIGINT, _finir)
 
 import argparse
 import codecs
@@ -1237,6 +1240,8 @@ def interrompre(ticket: Ticket | None, suivi: Suivi) -> Arret:
 
 def annoncer(arret: Arret) -> None:
     """Dit la fin sur stderr : une seule ligne, repliée sur un terminal comme toute phrase."""
+    if sys.stderr is None:  # fermé par l'appelant : le code de sortie parle seul
+        return
     largeur = largeur_de_l_ecran(sys.stderr) - 2 if sys.stderr.isatty() else sys.maxsize
     debut = "\n" if sys.stderr.isatty() and arret.code == INTERROMPU else ""  # après le ^C du terminal
     print(debut + "\n  ".join(replier(str(arret), largeur, sys.stderr)), file=sys.stderr, flush=True)

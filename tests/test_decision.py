@@ -108,7 +108,7 @@ def test_un_texte_de_20_000_caracteres_est_montre_entier_et_enregistre(projet: P
     assert projet.fichiers() == {"ticket-local.txt": texte.encode()}
 
 
-@pytest.mark.parametrize("tour", [[brouillon(MAUVAIS)], [lecture(), brouillon(MAUVAIS)]], ids=["seule", "même tour"])
+@pytest.mark.parametrize("tour", [[brouillon(MAUVAIS)], [lecture(), brouillon(MAUVAIS)]], ids=["seule", "ensemble"])
 def test_une_proposition_redigee_avant_la_lecture_n_est_jamais_montree(projet: Projet, tour: list[Any]) -> None:
     bilan, serveur = jouer(projet, tour, brouillon(TEXTE))
     assert (bilan.code, len(serveur.recues), projet.fichiers()) == (4, 1, {})

@@ -156,7 +156,7 @@ OBSTACLES: dict[str, Geste] = {
 }
 
 
-@pytest.mark.parametrize("requetes", [0, 2], ids=["au lancement", "pendant la rédaction"])
+@pytest.mark.parametrize("requetes", [0, 2], ids=["au lancement", "pendant le travail"])
 @pytest.mark.parametrize("obstacle", OBSTACLES)
 def test_un_obstacle_est_dit_sans_rien_demander(projet: Projet, obstacle: str, requetes: int) -> None:
     laisse: list[object] = []
@@ -223,7 +223,7 @@ def test_un_disque_plein_ne_coute_aucun_des_deux_anciens_brouillons(copie: Path)
     assert projet.fichiers() == avant
 
 
-@pytest.mark.parametrize("mensonge", [b"autre contenu", None], ids=["autre contenu", "rien d'écrit"])
+@pytest.mark.parametrize("mensonge", [b"autre contenu", None], ids=["autre contenu", "rien"])
 def test_le_disque_est_relu_avant_de_dire_que_c_est_enregistre(
     projet: Projet, monkeypatch: pytest.MonkeyPatch, mensonge: bytes | None
 ) -> None:
