@@ -715,7 +715,7 @@ def construire_agent(ticket: Ticket, suivi: Suivi) -> Agent[None]:
             # Le SDK appliquerait à un identifiant déjà vu la décision prise pour le premier appel.
             for call_id in filter(None, (getattr(item, "call_id", None) for item in response.output)):
                 if call_id in suivi.appels:
-                    raise sans_proposition("le modèle a réutilisé l'identifiant d'un appel")
+                    raise sans_proposition("le modèle a réutilisé l'identifiant d'un appel", suivi)
                 suivi.appels.add(call_id)
 
     def conclure_le_tour(_context: Any, results: list[Any]) -> ToolsToFinalOutputResult:
@@ -891,7 +891,7 @@ def dialoguer(agent: Agent[None], config: RunConfig, ticket: Ticket, suivi: Suiv
             dire(f"Refusé. Votre remarque part vers {hote} :")
             montrer(suivi.remarque)
         suite = state
-    if not (suivi.montres or suivi.motif):
+    if not suivi.motif:
         suivi.motif = raison_du_silence(str(result.final_output or ""), suivi)
 
 
@@ -914,7 +914,7 @@ def conclure(ticket: Ticket, suivi: Suivi) -> int:
         ancien = f" ; {nom} est resté tel quel" if suivi.ancien is not None else ""
         dire(f"Refusé : aucun brouillon n'a été écrit{ancien}.")
         return REFUS
-    raise sans_proposition(suivi.motif or "le modèle n'a pas donné de nouvelle version")
+    raise sans_proposition(suivi.motif, suivi)
 
 
 # --- Le serveur -----------------------------------------------------------------------------
@@ -993,6 +993,9 @@ def configurer(serveur: Serveur, modele: str) -> RunConfig:
         response_include=["reasoning.encrypted_content"] if reponses and raisonne else None,
         timeout=serveur.delai,
     )
+    if not serveur.est_openai:  # le client les enverrait à n'importe quel hôte
+        for nom in ("OPENAI_ORG_ID", "OPENAI_PROJECT_ID"):
+            os.environ.pop(nom, None)
     client = AsyncOpenAI(
         api_key=serveur.cle,
         base_url=serveur.adresse,
@@ -1029,14 +1032,16 @@ def configurer_la_demonstration(ticket: Ticket) -> RunConfig:
 # d'erreur, textes de l'exception et de ses causes), le code de sortie, ce qui s'est passé et que faire.
 # La première ligne qui convient est la bonne. Sans proposition, la raison suffit : le reste est commun.
 PANNES = (
-    ("ModuleNotFoundError", "agents|openai", ECHEC, "SDK absent : lancez pip install openai-agents==0.24.0"),
+    ("ImportError", "", ECHEC, "SDK absent ou incomplet : lancez pip install openai-agents==0.24.0"),
     ("ModelTimeoutError|APITimeoutError", "", ECHEC,
      "Pas de réponse de {hote} en {delai:g} s : réessayez, ou augmentez --delai."),
     ("AuthenticationError", "", ECHEC, "Clé refusée par {hote} (401) : vérifiez OPENAI_API_KEY et OPENAI_BASE_URL."),
-    ("PermissionDeniedError", "", ECHEC, "Accès interdit par {hote} (403) : vérifiez que la clé a droit à {modele}."),
+    ("PermissionDeniedError", "", ECHEC,
+     "Accès interdit par {hote} (403) : vérifiez que la clé a droit à {modele}.{citation}"),
     ("NotFoundError", "model", ECHEC, "Modèle inconnu de {hote} (404) : {modele} ; choisissez-en un avec --modele."),
     ("NotFoundError", "api=responses", ECHEC, "{hote} ne connaît pas /responses (404) : essayez --api chat."),
     ("NotFoundError", "", ECHEC, "Adresse introuvable sur {hote} (404) : vérifiez OPENAI_BASE_URL."),
+    ("APIStatusError", "status=402", ECHEC, "Crédit épuisé chez {hote} (402) : vérifiez la facturation du compte."),
     ("APIStatusError", "status=413|context.(length|size|window)|too (long|large)", ECHEC,
      "Ticket trop long pour {modele} : raccourcissez-le."),
     ("RateLimitError", r"insufficient_quota|billing_\w+|exceeded your current quota", ECHEC,
@@ -1049,11 +1054,13 @@ PANNES = (
     ("APIConnectionError", "certificate", ECHEC,
      "Certificat de {hote} refusé : prévenez votre service informatique."),
     ("APIConnectionError", "ssl", ECHEC, "{hote} ne parle pas https comme prévu : vérifiez OPENAI_BASE_URL."),
+    ("APIConnectionError", "proxy|407", ECHEC, "Le mandataire refuse {hote} : vérifiez HTTPS_PROXY."),
     ("APIConnectionError", "getaddrinfo|name or service|name resolution|nodename", ECHEC,
      "Hôte inconnu : {hote} ; vérifiez OPENAI_BASE_URL et le réseau."),
     ("APIConnectionError", "connect call|connection attempts|refused", ECHEC,
      "{hote} est injoignable : vérifiez OPENAI_BASE_URL et le réseau."),
-    ("APIConnectionError", "", ECHEC, "Connexion à {hote} interrompue pendant la réponse : relancez."),
+    ("APIConnectionError", "", ECHEC,
+     "Connexion à {hote} interrompue pendant la réponse : relancez, ou vérifiez OPENAI_BASE_URL."),
     ("ModelBehaviorError", "response.failed", ECHEC, "{hote} signale l'échec de la génération : relancez."),
     ("ModelBehaviorError", "content_filter", SANS_PROPOSITION, "le filtre du service a retenu la réponse"),
     ("ModelBehaviorError", "incomplete|length", SANS_PROPOSITION, "la réponse est incomplète (limite de longueur)"),
@@ -1070,10 +1077,11 @@ PANNES = (
 )  # fmt: skip
 
 
-def sans_proposition(raison: str) -> Arret:
-    """La fin d'un lancement où rien n'a pu être montré."""
+def sans_proposition(raison: str, suivi: Suivi) -> Arret:
+    """La fin d'un lancement où rien n'a pu être montré, ou plus rien depuis la dernière remarque."""
+    quoi = "Aucune nouvelle version n'a été proposée" if suivi.montres else "Aucun brouillon n'a été proposé"
     conseil = "Relancez, ou essayez un autre modèle avec --modele."
-    return Arret(f"Aucun brouillon n'a été proposé : {raison}. {conseil}", SANS_PROPOSITION)
+    return Arret(f"{quoi} : {raison}. {conseil}", SANS_PROPOSITION)
 
 
 def masquer_la_cle(texte: str, serveur: Serveur | None) -> str:
@@ -1119,7 +1127,7 @@ def traduire(erreur: BaseException, serveur: Serveur | None, ticket: Ticket | No
         classe=type(erreur).__name__,
         citation=citer(erreur, serveur, ticket, suivi),
     )
-    return sans_proposition(phrase) if code == SANS_PROPOSITION else Arret(phrase, code)
+    return sans_proposition(phrase, suivi) if code == SANS_PROPOSITION else Arret(phrase, code)
 
 
 # --- La ligne de commande -------------------------------------------------------------------

@@ -22,7 +22,7 @@ sys.path[:0] = [str(RACINE), str(RACINE / "tests")]
 import draft_ticket  # noqa: E402
 
 # Ni clé, ni serveur, ni mandataire de la machine ne doivent entrer dans un essai.
-ETRANGERES = ("OPENAI_", "HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "http_proxy", "https_proxy")
+ETRANGERES = ("OPENAI_", *(f"{nom}_PROXY" for nom in ("HTTP", "HTTPS", "ALL", "NO")), "http_", "https_", "all_", "no_")
 MESSAGE = "Bonjour, ma commande 2026-0412 est arrivée abîmée. Je l'ai payée 49,90 €. Que faire ?"
 TEXTE = "Bonjour,\n\nNous avons bien reçu votre message. Pouvez-vous préciser ?\n\nLe support"
 

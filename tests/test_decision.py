@@ -258,7 +258,7 @@ def test_oui_a_la_cinquieme_version_l_enregistre_meme_apres_deux_tours_perdus(pr
 def test_une_remarque_sans_nouvelle_version_est_dite(projet: Projet, suite: Any) -> None:
     bilan, serveur = jouer(projet, lecture(), brouillon(UN), suite, entree="non, plus court\noui\n")
     assert (bilan.code, len(serveur.recues), projet.fichiers()) == (4, 3, {})
-    assert "Aucun brouillon n'a été proposé" in bilan.err and bilan.err.count("\n") == 1
+    assert "Aucune nouvelle version n'a été proposée" in bilan.err and bilan.err.count("\n") == 1
     assert MAUVAIS not in bilan.out + bilan.err
 
 

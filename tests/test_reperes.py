@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import io
 import json
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -35,6 +37,8 @@ def test_le_jeu_tient_le_rappel_et_la_retenue(capsys: pytest.CaptureFixture[str]
             propres, faux_sur_propres = propres + 1, faux_sur_propres + len(faux)
     rappel, precision, bruit = trouves / attendus, justes / dits, faux_sur_propres / propres
     with capsys.disabled():
+        if isinstance(sys.stdout, io.TextIOWrapper):
+            sys.stdout.reconfigure(errors="replace")
         print(
             f"\n{len(CAS)} cas : rappel {rappel:.3f}, précision {precision:.3f}, {bruit:.3f} faux point par texte sain"
         )
