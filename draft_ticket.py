@@ -45,6 +45,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn, TextIO
 from urllib.parse import urlsplit
+from urllib.request import getproxies
 
 if TYPE_CHECKING:
     from agents import Agent, RunConfig, RunState
@@ -68,7 +69,7 @@ codes de sortie : 0 brouillon enregistré, 1 échec, 2 usage ou ticket, 3 refus,
                   4 aucune proposition valable, 130 Ctrl-C
 """
 
-ENREGISTRE, ECHEC, USAGE, REFUS, SANS_PROPOSITION, INTERROMPU = 0, 1, 2, 3, 4, 130
+SUCCES, ECHEC, USAGE, REFUS, SANS_PROPOSITION, INTERROMPU = 0, 1, 2, 3, 4, 130
 
 DOSSIER = Path(__file__).resolve().parent
 IDENTIFIANT = re.compile(r"[a-z0-9-]{1,64}")
@@ -98,7 +99,7 @@ class Arret(Exception):
         self.code = code
 
 
-class Interdit(ValueError):
+class Interdit(Exception):
     """Donnée refusée par une règle ; le texte dit laquelle, sans citer la donnée."""
 
 
@@ -190,6 +191,11 @@ class Ticket:
         """Le fichier où la réponse approuvée est écrite."""
         return DOSSIER / "brouillons" / f"{self.id}.txt"
 
+    @property
+    def copie(self) -> Path:
+        """Le brouillon précédent, gardé quand un autre le remplace."""
+        return self.brouillon.with_name(f"{self.id}.txt~")
+
 
 def lire_objet(texte: str) -> dict[str, Any]:
     """Lit un objet JSON strictement (RFC 8259, sans clé répétée). Lève Interdit."""
@@ -206,8 +212,6 @@ def lire_objet(texte: str) -> dict[str, Any]:
         raise Interdit(f"ce n'est pas du JSON complet ({position})") from None
     except RecursionError:
         raise Interdit("le JSON y est imbriqué trop profondément") from None
-    except Interdit:
-        raise
     except ValueError:  # int() refuse NaN, Infinity et plus de 4 300 chiffres
         raise Interdit("il contient un nombre impossible (NaN, infini ou démesuré)") from None
     if not isinstance(objet, dict):
@@ -235,7 +239,7 @@ def tickets_presents() -> str:
     """Dit quels tickets existent et dans quel dossier, pour corriger une faute de frappe."""
     noms = sorted(chemin.stem for chemin in (DOSSIER / "tickets").glob("*.json"))
     liste = ", ".join(filter(IDENTIFIANT.fullmatch, noms)) or "aucun"
-    return f"Tickets présents dans {en_ligne(str(DOSSIER / 'tickets'), 1000)} : {liste}."
+    return f"Tickets présents dans {en_ligne(str(DOSSIER / 'tickets'), 1000)} : {en_ligne(liste, 500)}."
 
 
 def verifier_identifiant(identifiant: str) -> str:
@@ -244,7 +248,7 @@ def verifier_identifiant(identifiant: str) -> str:
         raise Arret(f"« {identifiant} » est réservé par Windows ; renommez le ticket.", USAGE)
     if IDENTIFIANT.fullmatch(identifiant):
         return identifiant
-    probable = re.split(r"[/\\]", identifiant)[-1].removesuffix(".json").lower()
+    probable = re.split(r"[/\\]", identifiant)[-1].lower().removesuffix(".json")
     if IDENTIFIANT.fullmatch(probable):
         conseil = f"Sans dossier ni extension, tapez : python draft_ticket.py {probable}"
     else:
@@ -383,7 +387,7 @@ def preparer_l_ecran() -> None:
 
 def taille(texte: str) -> str:
     """« 1 ligne, 42 caractères »."""
-    comptes = (texte.count("\n") + 1, "ligne"), (len(texte), "caractère")
+    comptes = (texte.count("\n") + (not texte.endswith("\n")), "ligne"), (len(texte), "caractère")
     return ", ".join(f"{nombre} {nom}{'s' if nombre > 1 else ''}" for nombre, nom in comptes)
 
 
@@ -445,7 +449,7 @@ DEVISE = (
     r"|(?P<centime>centimes?\b)|(?P<dollar>\$|dollars?\b)|(?P<franc>francs?\b|chf\b)|(?P<livre>£))"
 )
 CHEMIN = r"[^\s<>»\"')\]]*[\w/]"
-SANS_QUESTION = r"(?![^.!?\n]*\?)"
+SANS_QUESTION = r"(?![^.!?\n]{0,200}\?)"
 FAIRE = (
     "(?:r?envoy|expedi|transm|transfer|rembours|(?:re)?credit|clotur|clos|ferm|resol|regl|trait|effectu|annul|modifi"
     "|corrig|repar|mise? a jour|contact|lanc|ouver|valid|(?:des)?activ|supprim|debloqu|reinitialis|remplac|programm"
@@ -459,7 +463,7 @@ AVOIR_FAIT = (
 CLIENT_DIT = (
     r"\b(?:vous (?:nous |m')?(?:avez )?(?:dites|dit|ecrivez|ecrit|(?:indiqu|signal|estim|precis|expliqu|constat"
     r"|mentionn|rapport|demand|souhait|evoqu|parl|rappel|reclam)(?:i?ez|e))\b|d'apres (?:vous|ce que vous|le suivi)"
-    r"|votre demande d)(?:(?!\bnous\b)[^.!?:;\n])*"
+    r"|votre demande d)(?:(?!\bnous\b)[^.!?:;\n]){0,300}"
 )
 
 # Un repère par ligne : la raison dite (vide : le passage est pris sans rien dire), la comparaison au
@@ -537,6 +541,11 @@ def motifs() -> Iterator[tuple[str, str, re.Pattern[str]]]:
             yield raison, comparaison, re.compile(motif)
 
 
+def composer(texte: str) -> str:
+    """Les accents joints à leur lettre ; par morceaux, car une longue suite d'accents coûte son carré."""
+    return "".join(unicodedata.normalize("NFC", texte[rang : rang + 1000]) for rang in range(0, len(texte), 1000))
+
+
 def plier(texte: str) -> str:
     """Le texte sans accents ni majuscules, caractère pour caractère : les rangs sont gardés."""
     bases = (unicodedata.normalize("NFD", signe)[0].lower()[0] for signe in texte)
@@ -576,16 +585,15 @@ def cle(comparaison: str, trouve: re.Match[str]) -> tuple[Any, ...]:
             unite, nombres[0] = "euro", nombres[0] / 100
         nombres += [float(lus["minutes"])] if int(lus.get("minutes", 0)) else []  # 14 h 00 est 14 h
         # « 13,20 » tout court vaut 13,20 € ; un entier tout court n'est pas un montant.
-        return (unite or ("nombre" if nombres[0] % 1 == 0 else None), *nombres)
+        return ("mesure", *nombres, unite or ("nombre" if nombres[0] % 1 == 0 else None))
     if comparaison == "mots":  # l'ordre ne compte pas : « retard du transporteur », « transporteur en retard »
         return ("mots", *sorted(re.findall("[a-z]{3,}", trouve.re.pattern[2:])))
     return (trouve[0],)
 
 
-def connu(lu: tuple[Any, ...], connus: set[tuple[Any, ...]]) -> bool:
-    """Vrai si `lu` est déjà connu, None valant n'importe quoi d'un côté ou de l'autre."""
-    candidats = (autre for autre in connus if len(autre) == len(lu) and (None in lu or None in autre))
-    return lu in connus or any(all(a == b or None in (a, b) for a, b in zip(lu, autre)) for autre in candidats)
+def large(lu: tuple[Any, ...]) -> tuple[Any, ...]:
+    """Le même passage sans ce qui peut manquer : l'an d'une date, l'unité d'une mesure."""
+    return (*lu[:-1], None) if lu[0] in ("date", "mesure") else lu
 
 
 def langue(texte: str) -> str:
@@ -608,11 +616,12 @@ def part_recopiee(texte: str, source: str) -> float:
 
 def points_a_verifier(texte: str, ticket: Ticket) -> list[tuple[str, str]]:
     """Rend les passages à relire de près, avec la raison : une aide, jamais un verdict."""
-    texte = unicodedata.normalize("NFC", texte)
-    plie, source = plier(texte), plier(unicodedata.normalize("NFC", f"{ticket.sujet}\n{ticket.message}"))
+    texte = composer(texte)
+    plie, source = plier(texte), plier(composer(f"{ticket.sujet}\n{ticket.message}"))
     source_serree = re.sub(r"[\W_]", "", source)
     regles = list(motifs())
     connus = {cle(c, trouve) for _, c, motif in regles if c != "toujours" for trouve in motif.finditer(source)}
+    larges = set(map(large, connus))
     points: list[tuple[str, str]] = []
     pris: set[int] = set()
     for raison, comparaison, motif in regles:
@@ -621,9 +630,11 @@ def points_a_verifier(texte: str, ticket: Ticket) -> list[tuple[str, str]]:
             if rangs & pris and raison and comparaison != "toujours":
                 continue
             pris |= rangs
-            if connu(lu, connus) or (comparaison == "serre" and lu[0] in source_serree):
+            deja = lu in connus or large(lu) in connus or (lu[-1] is None and lu in larges)
+            if deja or (comparaison == "serre" and lu[0] in source_serree):
                 continue
             connus.add(lu)  # dit une seule fois
+            larges.add(large(lu))
             if raison:
                 points.append((texte[trouve.start() : trouve.end()].strip(), raison))
     if part_recopiee(plie, source) >= 0.6:
@@ -751,7 +762,7 @@ def enregistrer(ticket: Ticket, texte: str, ancien: bytes | None) -> None:
         raise Arret("Le brouillon a changé pendant votre lecture : rien n'a été remplacé ; relancez.", ECHEC)
     try:
         chemin.parent.mkdir(exist_ok=True)
-        garde = {} if ancien in (None, contenu) else {chemin.with_name(f"{chemin.name}~"): ancien}
+        garde = {} if ancien is None or ancien == contenu else {ticket.copie: ancien}
         ecrire_fichiers({**garde, chemin: contenu})
     except OSError as erreur:
         raise Arret(f"Écriture impossible : {cause(erreur)}. Rien n'a été remplacé.", ECHEC) from erreur
@@ -781,7 +792,8 @@ def demander(question: str) -> str:
     sys.stdout.flush()
     if clavier:
         jeter_la_frappe()
-    print(question, end="", flush=True)
+    largeur = largeur_de_l_ecran(sys.stdout) - 2
+    print("\n  ".join(replier(question, largeur, sys.stdout)), end="", flush=True)
     # Ni input(), qui coupe la ligne à un caractère nul, ni boucle asyncio, qui avale un Ctrl-C.
     ligne = sys.stdin.readline() if sys.stdin is not None else ""
     if clavier and ligne.endswith("\n"):
@@ -791,7 +803,9 @@ def demander(question: str) -> str:
 
 
 def differences(avant: str, apres: str, nom: str) -> str:
-    """Les lignes retirées (-) et ajoutées (+), ou une phrase si les deux textes sont les mêmes."""
+    """Les lignes retirées (-) et ajoutées (+), ou une phrase s'il n'y en a pas ou trop."""
+    if max(avant.count("\n"), apres.count("\n")) > 500:  # difflib y passerait des minutes
+        return "Trop de lignes pour montrer les différences."
     lignes = difflib.unified_diff(avant.split("\n"), apres.split("\n"), nom, "cette proposition", n=1, lineterm="")
     return re.sub(r"(?m)^@@ -(\d+).*", r"@ ligne \1", "\n".join(lignes)) or f"Identique : {nom}."
 
@@ -819,7 +833,8 @@ def montrer_la_proposition(nom: str, texte: str, ticket: Ticket, suivi: Suivi) -
         if suivi.ancien == texte.encode("utf-8"):
             dire("Il est identique à cette proposition.")
         else:
-            dire(f"« oui » le remplace et garde l'ancien sous {fichier}~. Différences :")
+            perdue = ", dont le contenu actuel est perdu" if ticket.copie.exists() else ""
+            dire(f"« oui » le remplace et garde l'ancien sous {fichier}~{perdue}. Différences :")
             montrer(differences(ancien, texte, "ancien brouillon"))
     if points := points_a_verifier(texte, ticket):
         print()
@@ -848,7 +863,8 @@ def decider(interruption: ToolApprovalItem, ticket: Ticket, suivi: Suivi) -> str
     montrer_la_proposition(interruption.name or "", texte, ticket, suivi)
     derniere = len(suivi.montres) == VERSIONS_MAX
     choix = "oui / non (dernière version)" if derniere else "oui / non / non, votre remarque"
-    reponse = visible(demander(f"\nEnregistrer ce brouillon ? {choix} : ").strip())
+    print()
+    reponse = visible(demander(f"Enregistrer ce brouillon ? {choix} : ").strip())
     if reponse.lower() == "oui":
         suivi.approuve, suivi.remarque = texte, ""
         return None
@@ -909,7 +925,7 @@ def conclure(ticket: Ticket, suivi: Suivi) -> int:
     if suivi.enregistre and suivi.approuve is not None:
         dire(f"Brouillon enregistré et relu : {nom}")
         dire(f"{taille(suivi.approuve)} ; rien n'a été envoyé au client.")
-        return ENREGISTRE
+        return SUCCES
     if suivi.refuse:
         ancien = f" ; {nom} est resté tel quel" if suivi.ancien is not None else ""
         dire(f"Refusé : aucun brouillon n'a été écrit{ancien}.")
@@ -930,6 +946,7 @@ class Serveur:
     modele: str
     api: str
     delai: float
+    locale: bool  # la machine elle-même : ni clé exigée, ni mandataire
 
     @property
     def est_openai(self) -> bool:
@@ -963,11 +980,12 @@ def choisir_le_serveur(options: argparse.Namespace) -> Serveur:
     except ValueError:
         forme = "attendu : http(s)://HOTE[:PORT]/v1"
         raise Arret(f"Adresse inutilisable dans OPENAI_BASE_URL ; {forme}.", USAGE) from None
-    cle = lire_la_cle(locale=re.fullmatch(r"localhost|::1|127(\.\d+){3}", nom) is not None)
+    locale = re.fullmatch(r"localhost|::1|127(\.\d+){3}", nom) is not None
+    cle = lire_la_cle(locale)
     modele = options.modele or os.environ.get("OPENAI_DEFAULT_MODEL", "").strip()
     if not modele:
         os.environ.pop("OPENAI_DEFAULT_MODEL", None)  # vide, elle effacerait le modèle du SDK
-    serveur = Serveur(adresse, hote, cle, modele, options.api, options.delai)
+    serveur = Serveur(adresse, hote.lower(), cle, modele, options.api, options.delai, locale)
     if not modele and not serveur.est_openai:
         raise Arret(f"Quel modèle pour {en_ligne(hote)} ? Ajoutez --modele NOM.", USAGE)
     return serveur
@@ -994,15 +1012,20 @@ def configurer(serveur: Serveur, modele: str) -> RunConfig:
         timeout=serveur.delai,
     )
     if not serveur.est_openai:  # le client les enverrait à n'importe quel hôte
-        for nom in ("OPENAI_ORG_ID", "OPENAI_PROJECT_ID"):
+        for nom in ("OPENAI_ORG_ID", "OPENAI_PROJECT_ID", "OPENAI_CUSTOM_HEADERS"):
             os.environ.pop(nom, None)
-    client = AsyncOpenAI(
-        api_key=serveur.cle,
-        base_url=serveur.adresse,
-        max_retries=0,
-        timeout=serveur.delai,
-        http_client=DefaultAsyncHttpxClient(follow_redirects=False),  # aucun autre hôte
-    )
+    try:
+        client = AsyncOpenAI(
+            api_key=serveur.cle,
+            base_url=serveur.adresse,
+            max_retries=0,
+            timeout=serveur.delai,
+            # Aucun autre hôte : ni redirection, ni mandataire vers la machine elle-même.
+            http_client=DefaultAsyncHttpxClient(follow_redirects=False, trust_env=not serveur.locale),
+        )
+    except Exception as erreur:
+        variables = "OPENAI_BASE_URL, HTTP_PROXY, HTTPS_PROXY, ALL_PROXY, SSL_CERT_FILE"
+        raise Arret(f"Réglage réseau inutilisable : vérifiez {variables}.", USAGE) from erreur
     provider = OpenAIProvider(openai_client=client, use_responses=reponses)
     return RunConfig(model_provider=provider, model_settings=settings, tracing_disabled=True)
 
@@ -1041,15 +1064,15 @@ PANNES = (
     ("NotFoundError", "model", ECHEC, "Modèle inconnu de {hote} (404) : {modele} ; choisissez-en un avec --modele."),
     ("NotFoundError", "api=responses", ECHEC, "{hote} ne connaît pas /responses (404) : essayez --api chat."),
     ("NotFoundError", "", ECHEC, "Adresse introuvable sur {hote} (404) : vérifiez OPENAI_BASE_URL."),
-    ("APIStatusError", "status=402", ECHEC, "Crédit épuisé chez {hote} (402) : vérifiez la facturation du compte."),
-    ("APIStatusError", "status=413|context.(length|size|window)|too (long|large)", ECHEC,
+    ("APIStatusError", "^status=402", ECHEC, "Crédit épuisé chez {hote} (402) : vérifiez la facturation du compte."),
+    ("APIStatusError", "^status=413|^status=4(00|22).*(context.(length|size|window)|too (long|large))", ECHEC,
      "Ticket trop long pour {modele} : raccourcissez-le."),
     ("RateLimitError", r"insufficient_quota|billing_\w+|exceeded your current quota", ECHEC,
      "Quota épuisé chez {hote} (429) : vérifiez la facturation du compte."),
     ("RateLimitError", "", ECHEC, "Trop de demandes à {hote} (429) : patientez{patience}, puis relancez."),
     ("BadRequestError|UnprocessableEntityError", "", ECHEC,
      "Requête refusée par {hote} ({statut}) : essayez un autre modèle.{citation}"),
-    ("APIStatusError", "status=3", ECHEC, "Redirection refusée, {hote} renvoie ailleurs : corrigez OPENAI_BASE_URL."),
+    ("APIStatusError", "^status=3", ECHEC, "Redirection refusée, {hote} renvoie ailleurs : corrigez OPENAI_BASE_URL."),
     ("APIStatusError", "", ECHEC, "Erreur {statut} de {hote} : réessayez plus tard.{citation}"),
     ("APIConnectionError", "certificate", ECHEC,
      "Certificat de {hote} refusé : prévenez votre service informatique."),
@@ -1070,6 +1093,7 @@ PANNES = (
     ("ModelBehaviorError", "^(?!.*no choices)", SANS_PROPOSITION, "le modèle s'est comporté d'une façon imprévue"),
     ("ModelRefusalError", "", SANS_PROPOSITION, "le modèle a refusé de répondre à ce ticket"),
     ("MaxTurnsExceeded", "", SANS_PROPOSITION, "le modèle a épuisé ses {tours} tours"),
+    ("UnicodeEncodeError", "ascii", ECHEC, "Réglage illisible : une variable OPENAI_... n'est pas en ASCII."),
     ("UnicodeEncodeError", "", SANS_PROPOSITION, "le texte contient un demi-caractère, impossible à écrire"),
     ("APIError|AgentsException|JSONDecodeError|ValidationError|AttributeError|TypeError", "", ECHEC,
      "Réponse illisible de {hote} : vérifiez OPENAI_BASE_URL et --api."),
@@ -1123,7 +1147,7 @@ def traduire(erreur: BaseException, serveur: Serveur | None, ticket: Ticket | No
         delai=serveur.delai if serveur else 0,
         statut=statut,
         tours=TOURS_MAX,
-        patience=f" {attendre} s" if attendre.isdigit() else "",
+        patience=f" {attendre} s" if re.fullmatch(r"\d{1,6}", attendre) else "",
         classe=type(erreur).__name__,
         citation=citer(erreur, serveur, ticket, suivi),
     )
@@ -1215,6 +1239,8 @@ def traiter(ticket: Ticket, serveur: Serveur | None, suivi: Suivi) -> int:
     else:
         hote = en_ligne(serveur.hote)
         dire(f"Partent vers {hote}, modèle {en_ligne(suivi.modele)} : {', '.join(CHAMPS)}.")
+        if not serveur.locale and (mandataire := getproxies().get(urlsplit(serveur.adresse).scheme)):
+            dire(f"Par le mandataire {en_ligne(mandataire.rpartition('@')[2])}.")
     dialoguer(agent, config, ticket, suivi, hote)
     return conclure(ticket, suivi)
 
@@ -1248,11 +1274,12 @@ def interrompre(ticket: Ticket | None, suivi: Suivi) -> Arret:
 
 def annoncer(arret: Arret) -> None:
     """Dit la fin sur stderr : une seule ligne, repliée sur un terminal comme toute phrase."""
-    if sys.stderr is None:  # fermé par l'appelant : le code de sortie parle seul
+    if sys.stderr is None:  # fermé : le code de sortie parle seul
         return
     largeur = largeur_de_l_ecran(sys.stderr) - 2 if sys.stderr.isatty() else sys.maxsize
     debut = "\n" if sys.stderr.isatty() and arret.code == INTERROMPU else ""  # après le ^C du terminal
-    print(debut + "\n  ".join(replier(str(arret), largeur, sys.stderr)), file=sys.stderr, flush=True)
+    with suppress(OSError):
+        print(debut + "\n  ".join(replier(str(arret), largeur, sys.stderr)), file=sys.stderr, flush=True)
 
 
 def main(argv: list[str] | None = None) -> int:
@@ -1265,11 +1292,11 @@ def main(argv: list[str] | None = None) -> int:
             options = lire_options(argv)
             if options.aide:
                 print(AIDE, end="", flush=True)
-                return ENREGISTRE
+                return SUCCES
             ticket, serveur = preparer(options)
             return traiter(ticket, serveur, suivi)
     except BrokenPipeError:  # plus personne ne lit : se taire
-        return ENREGISTRE if suivi.enregistre else ECHEC
+        return SUCCES if suivi.enregistre else ECHEC
     except KeyboardInterrupt:
         arret = interrompre(ticket, suivi)
     except Exception as erreur:
@@ -1277,7 +1304,7 @@ def main(argv: list[str] | None = None) -> int:
             print(masquer_la_cle(traceback.format_exc(), serveur), file=sys.stderr)
         arret = traduire(erreur, serveur, ticket, suivi)
         if suivi.enregistre:
-            arret = Arret(f"Brouillon enregistré et relu, malgré ceci ensuite : {arret}", ENREGISTRE)
+            arret = Arret(f"Brouillon enregistré et relu, malgré ceci ensuite : {arret}", SUCCES)
     annoncer(arret)
     return arret.code
 

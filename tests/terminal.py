@@ -124,7 +124,7 @@ class Terminal:
         """Attend que la question soit la dernière chose affichée, le curseur juste après."""
 
         def posee() -> bool:
-            affiche = "".join(self.ecran.rangees).rstrip()
+            affiche = " ".join(" ".join(self.ecran.rangees).split())
             return affiche.endswith("non, votre remarque :") and self.ecran.cursor.x > 0
 
         self.patienter(posee)

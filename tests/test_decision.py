@@ -29,7 +29,7 @@ def test_oui_enregistre_les_octets_exacts_du_texte_montre(projet: Projet, repons
     assert (bilan.code, bilan.err, len(serveur.recues)) == (0, "", 2)
     assert projet.fichiers() == {"ticket-local.txt": EXACT.encode()}
     assert stat.S_IMODE(projet.brouillon.stat().st_mode) == 0o600
-    dans_l_ordre(bilan.out, QUESTION, "Brouillon enregistré et relu", "brouillons/ticket-local.txt", "4 lignes")
+    dans_l_ordre(bilan.out, QUESTION, "Brouillon enregistré et relu", "brouillons/ticket-local.txt", "3 lignes")
 
 
 AUTRES = ["non\n", "\n", "", "o\n", "y\n", "yes\n", "OUI?\n", "oui.\n", "oui oui\n", "ouï\n", "« oui »\n", "\noui\n"]

@@ -291,3 +291,16 @@ def test_un_ctrl_c_devant_un_brouillon_illisible_reste_une_phrase(
     bilan, _ = jouer(projet, lecture(), brouillon(TEXTE))
     assert bilan.code == 130 and bilan.err.count("\n") == 1 and "aucun brouillon n'a été écrit" in bilan.err
     assert [chemin.name for chemin in projet.brouillon.parent.iterdir()] == [NOM]
+
+
+def test_un_refus_ne_parle_pas_d_un_brouillon_qui_n_existe_pas(projet: Projet) -> None:
+    bilan = projet.lancer("ticket-local", "--demo", entree="non\n")
+    assert bilan.code == 3 and "resté tel quel" not in bilan.out
+
+
+def test_la_perte_de_la_copie_precedente_est_annoncee(projet: Projet) -> None:
+    projet.brouillon.write_text("ancien", encoding="utf-8")
+    assert "est perdu" not in projet.lancer("ticket-local", "--demo", entree="oui\n").out
+    projet.brouillon.write_text("autre", encoding="utf-8")
+    sortie = projet.lancer("ticket-local", "--demo", entree="non\n").out
+    assert "dont le contenu actuel est perdu" in " ".join(sortie.split())

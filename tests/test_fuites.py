@@ -188,3 +188,27 @@ def test_la_trace_de_debug_ne_montre_pas_la_cle(projet: Projet, cas: str) -> Non
         bilan = jouer(projet, serveur, "--debug")
     assert bilan.code == 1 and "Traceback" in bilan.err
     sans_la_cle(bilan)
+
+
+def test_un_mandataire_ne_voit_rien_de_ce_qui_va_a_la_machine_elle_meme(projet: Projet) -> None:
+    """Un mandataire d'entreprise ne doit pas recevoir le ticket destiné à un modèle local."""
+    with servir(LECTURE, PROPOSITION) as serveur, servir(erreur(500)) as mandataire:
+        bilan = jouer(projet, serveur, HTTP_PROXY=mandataire.adresse, http_proxy=mandataire.adresse)
+    assert (bilan.code, len(serveur.recues), mandataire.recues) == (0, 2, [])
+
+
+def test_un_mandataire_vers_un_hote_distant_est_annonce(projet: Projet) -> None:
+    with servir(LECTURE, PROPOSITION) as mandataire:
+        mandate = mandataire.adresse.removesuffix("/v1")
+        bilan = jouer(projet, mandataire, OPENAI_BASE_URL="http://exemple.invalid/v1", http_proxy=mandate)
+    assert bilan.code == 0 and len(mandataire.recues) == 2
+    assert f"Par le mandataire {mandate.removeprefix('http://')}" in bilan.out.replace("http://", "")
+
+
+@pytest.mark.parametrize(
+    "reglage", [{"http_proxy": "foo://bar"}, {"all_proxy": "socks5://127.0.0.1:9"}, {"SSL_CERT_FILE": "/absent"}]
+)
+def test_un_reglage_reseau_inutilisable_est_nomme(projet: Projet, reglage: dict[str, str]) -> None:
+    with servir(LECTURE) as serveur:
+        bilan = jouer(projet, serveur, OPENAI_BASE_URL="https://exemple.invalid/v1", **reglage)
+    assert bilan.code == 2 and "Réglage réseau" in bilan.err and bilan.err.count("\n") == 1

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 import sys
+import time
 from pathlib import Path
 from typing import Any
 
@@ -90,3 +91,26 @@ def test_un_texte_sain_n_affiche_aucune_liste(projet: Projet) -> None:
 def test_un_texte_demesure_est_relu_sans_attendre() -> None:
     texte = ("Nous vous remboursons 30 € le 15 mars. " * 600)[:20_000]
     assert ("30 €", "montant absent du ticket") in points_a_verifier(texte, Ticket("t", "s", MESSAGE * 100))
+
+
+@pytest.mark.parametrize(
+    ("message", "texte"),
+    [
+        ("j'ai envoye " * 20_000, "Bonjour"),
+        ("e" + "\u0301\u0327" * 60_000, "Bonjour"),
+        (" ".join(map(str, range(10_000, 50_000))), " ".join(map(str, range(60_000, 63_000)))),
+        ("1" * 200_000, "1" * 20_000),
+        ("cent-" * 20_000, "[" * 20_000),
+    ],
+    ids=["repetition", "accents", "nombres", "chiffres", "crochets"],
+)
+def test_un_texte_fait_pour_bloquer_ne_bloque_pas(message: str, texte: str) -> None:
+    """Le coût suit la longueur : quatre fois plus de texte, pas seize fois plus de temps."""
+
+    def duree(part: int) -> float:
+        debut = time.perf_counter()
+        points_a_verifier(texte[: len(texte) // part], Ticket("t", "s", message[: len(message) // part]))
+        return time.perf_counter() - debut
+
+    duree(8)
+    assert duree(1) < 12 * max(duree(4), 0.02)
