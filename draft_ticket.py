@@ -10,6 +10,7 @@ Le chemin d'un ticket, à sens unique, dans l'ordre de ce fichier :
 
 Rien n'est envoyé au client, aucun état n'est conservé : on croit le disque, jamais la dernière
 phrase du modèle. Le SDK est importé tard : la personne lit le ticket pendant qu'il se charge.
+Après ce parcours viennent ses auxiliaires : points à vérifier, serveur, pannes, ligne de commande.
 """
 
 from __future__ import annotations
@@ -128,9 +129,9 @@ def lire_fichier(chemin: Path, taille_max: int) -> bytes | None:
     Lève Interdit si c'est un tube, un périphérique ou un fichier trop gros, OSError pour un lien, un
     dossier ou un fichier illisible.
     """
-    if chemin.is_symlink():
+    if chemin.is_symlink():  # Windows n'a pas O_NOFOLLOW
         raise OSError(errno.ELOOP, "lien")
-    # Le fichier peut changer entre-temps : ni lien suivi, ni attente sur un tube.
+    # Le fichier peut changer après la première ligne : ni lien suivi, ni attente sur un tube.
     options = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
     try:
         with open(chemin, "rb", opener=lambda nom, mode: os.open(nom, mode | options)) as fichier:
@@ -412,236 +413,6 @@ def attente(suivi: Suivi) -> Iterator[None]:
     finally:
         fini.set()
         fil.join()
-
-
-# --- Les points à vérifier ------------------------------------------------------------------
-
-_UNITES = "zero un deux trois quatre cinq six sept huit neuf dix onze douze treize quatorze quinze seize"
-NOMBRES = {
-    **{mot: rang for rang, mot in enumerate(_UNITES.split())},
-    **{"une": 1, "vingt": 20, "vingts": 20, "trente": 30, "quarante": 40, "cinquante": 50, "soixante": 60},
-    **{"cent": 100, "cents": 100, "mille": 1000},
-}
-MOIS = "janvier fevrier mars avril mai juin juillet aout septembre octobre novembre decembre".split()
-MOTS_OUTILS = {
-    "français": "le les des est une pour vous nous que dans avec votre sur pas du je ne au mon ma l d n c et bonjour",
-    "anglais": "the and you your for with is are this that have our not to of we it my but could us thank be",
-    "espagnol": "el los las una por para con que usted su nos no es gracias mi lo del y hola",
-    "allemand": "der die und das nicht sie ihre mit ist wir haben ich zu den ein mein es uns bitte hallo guten",
-    "italien": "il che per non una sono con gli di la vostro grazie della ho abbiamo buongiorno ha",
-}
-
-# Les briques des motifs, cherchés dans un texte sans accents ni majuscules.
-UN_MOT = "|".join(sorted(NOMBRES, key=len, reverse=True))
-LETTRES = rf"\b(?!unes?\b|uns?\b(?! mille))(?:(?:{UN_MOT})[ -](?:et[ -](?=un|onze))?){{0,9}}(?:{UN_MOT})\b"
-CHIFFRES = r"(?<!\d)(?:\d{1,3}(?:[ .]\d{3}){1,4}(?!\d)(?:,\d{1,9})?|\d{1,15}(?:[.,]\d{1,9})?)"
-NOMBRE = rf"(?:{CHIFFRES}|{LETTRES})"
-COMBIEN = rf"{NOMBRE}(?: ?(?:a|ou|et|-) ?{NOMBRE})?"  # « 3 » ou « 3 à 5 »
-JOUR, NUMERO, AN = r"(?P<jour>0?[1-9]|[12]\d|3[01])", r"(?P<numero>0?[1-9]|1[0-2])\b", r"(?P<an>\d{4}|\d\d)\b"
-LE_MOIS, SEMAINE = f"(?P<mois>{'|'.join(MOIS)})", "(?:lundi|mardi|mercredi|jeudi|vendredi|samedi|dimanche)"
-DELAI = r"(?P<delai>(?:sous|d'ici|dans(?: les)?|en|pendant|depuis|apres|avant|pour|il y a|moins d[e']) ?)"
-TEMPS = (
-    r"(?:(?P<minute>min(?:ute)?s?)|(?P<heure>heures?)|(?P<jours>jours?|journees?|j)|(?P<semaine>semaines?)"
-    r"|(?P<lunaison>mois)|(?P<trimestre>trimestres?)|(?P<annee>ans?|annees?))\b"
-)
-DEVISE = (
-    r"(?:(?P<euro>€|eur(?:os?)?\b)(?: ?(?P<reste>\d\d|vingt|trente|quarante|cinquante)\b(?! ?[€%h]))?"
-    r"|(?P<centime>centimes?\b)|(?P<dollar>\$|dollars?\b)|(?P<franc>francs?\b|chf\b)|(?P<livre>£))"
-)
-CHEMIN = r"[^\s<>»\"')\]]*[\w/]"
-SANS_QUESTION = r"(?![^.!?\n]{0,200}\?)"
-FAIRE = (
-    "(?:r?envoy|expedi|transm|transfer|rembours|(?:re)?credit|clotur|clos|ferm|resol|regl|trait|effectu|annul|modifi"
-    "|corrig|repar|mise? a jour|contact|lanc|ouver|valid|(?:des)?activ|supprim|debloqu|reinitialis|remplac|programm"
-    "|planifi|relanc|retabl|livr|vers|post|emis|gener|prolong|resili|adress|appliqu|ajout|restitu|rectifi|regularis"
-    r"|finalis|fait|suspend|reserv|prevenu|class|parti|procede)\w{0,3}\b"
-)
-AVOIR_FAIT = (
-    r"\b(?:nous (?:vous |l')*avons|j'ai|je vous ai|(?:services?|equipes?) (?:a|ont)|(?:a|ont)(?: bien)? ete"
-    r"|vien(?:t|nent) d'etre) (?:(?!(?:pas|jamais|plus|en|a|de|la|le|un|au)\b)\w+ ){0,2}"
-)
-CLIENT_DIT = (
-    r"\b(?:vous (?:nous |m')?(?:avez )?(?:dites|dit|ecrivez|ecrit|(?:indiqu|signal|estim|precis|expliqu|constat"
-    r"|mentionn|rapport|demand|souhait|evoqu|parl|rappel|reclam)(?:i?ez|e))\b|d'apres (?:vous|ce que vous|le suivi)"
-    r"|votre demande d)(?:(?!\bnous\b)[^.!?:;\n]){0,300}"
-)
-
-# Un repère par ligne : la raison dite (vide : le passage est pris sans rien dire), la comparaison au
-# ticket, le motif. Du plus précis au plus vague : un passage pris par l'un n'est plus pour les autres.
-#   serre  le même texte, séparateurs mis à part      mesure, date  la même valeur, écrite autrement
-#   motif  le même passage                            toujours      rien
-#   mots   une forme des mêmes mots : liste où `|` veut dire ou bien, `*` fin quelconque, `…` jusqu'à huit mots
-REPERES = (
-    ("adresse absente du ticket", "serre", r"\b[\w.+-]{1,64}@[\w-]{1,64}(?:\.[\w-]{1,64})+"),
-    ("lien absent du ticket", "serre", rf"(?:https?://(?:www\.)?|www\.)({CHEMIN})"),
-    ("lien absent du ticket", "serre", rf"\b([\w.-]{{1,64}}\.(?:com|fr|net|org|eu|io|be|ch|info)\b(?:/{CHEMIN})?)"),
-    ("téléphone absent du ticket", "serre", r"(?:\+|\b00?)(?:\d\d[ .]?)?(?:\(0\))?([1-9](?:[ .-]?\d\d){4})\b"),
-    ("", "toujours", r"(?m:^ *\d\d?[.)] )"),  # le numéro d'une liste
-    ("date absente du ticket", "date", rf"\b{JOUR}(?:er)?(?= (?:au|et) \d\d?(?:er)? {LE_MOIS})"),
-    ("date absente du ticket", "date", rf"(?:{SEMAINE} )?\b{JOUR[:-1]}|{UN_MOT})(?:er)? {LE_MOIS}\b(?: {AN})?"),
-    ("date absente du ticket", "date", rf"\b{JOUR}/{NUMERO}(?:/{AN})?"),
-    ("date absente du ticket", "date", rf"\b{JOUR}[.-]{NUMERO}[.-]{AN}"),
-    ("date absente du ticket", "date", rf"\b{AN}-{NUMERO}-{JOUR}\b"),
-    ("montant absent du ticket", "mesure", rf"{COMBIEN} ?{DEVISE}"),
-    ("pourcentage absent du ticket", "mesure", rf"{COMBIEN} ?(?P<pourcent>%|pour ?cent\b)"),
-    ("heure absente du ticket", "mesure", r"\b\d\d? ?(?P<heure>h(?:eures?)?|:)(?: ?(?P<minutes>\d\d)\b)?(?!\w)"),
-    ("durée absente du ticket", "motif", rf"\b(?:(?:diz|quinz|vingt|trent|huit|douz)aine d(?:e |')|demi-){TEMPS}"),
-    ("durée absente du ticket", "mesure", rf"\b{DELAI}?{COMBIEN} ?{TEMPS}"),
-    ("durée absente du ticket", "mesure", rf"\b{DELAI}une? {TEMPS}"),
-    ("durée absente du ticket", "mesure", rf"\bune? (?=sem|mois|an|tri){TEMPS}"),
-    ("jour absent du ticket", "motif", rf"\b{SEMAINE}\b"),
-    ("mois absent du ticket", "motif", rf"\b{LE_MOIS}\b"),
-    ("", "motif", r"\b\d+(?:e|er|ere|eme|nd|nde)\b"),  # un rang
-    ("référence absente du ticket", "serre", r"\b(?=[\w-]{0,64}\d)[\w-]{0,64}[a-z-][\w-]*\b|\b\d{5,}\b"),
-    ("nombre absent du ticket", "mesure", CHIFFRES),
-    ("", "mesure", r"\b(?:deux|neuf|cent|mille)\b"),  # « à neuf », « mille mercis »
-    ("nombre absent du ticket", "mesure", LETTRES),
-    ("champ à remplir", "motif", r"\[[^\].…\n]{2,40}\](?!\()|\{\{?[^{}\n]{1,40}\}\}?|<[a-z][\w '-]{1,30}>|_{3,}"),
-    ("champ à remplir", "motif", r"\bx{3,}\b|\bx\w?(?:[/.: -]x{2,})+|\.{4,}|\b(?:todo|lorem ipsum|a completer)\b"),
-    ("", "motif", r"\b(?:bonne|belle|excellente|agreable) (?:fin de )?(?:journee|matinee|soiree|semaine)\b"),
-    ("", "motif", CLIENT_DIT),
-    ("présenté comme déjà fait", "motif", AVOIR_FAIT + FAIRE + SANS_QUESTION),
-    ("présenté comme déjà fait", "motif", r"\b(?:est|sont) (?:(?:bien|desormais|maintenant|deja|a present) )*"
-     r"(?:clos|clotur|ferm|resol|regl|class|termin|parti|retabl|envoy|expedi|rembours|annul|supprim)\w{0,3}\b"
-     + SANS_QUESTION),
-    ("présenté comme déjà fait", "motif", r"\b(?:vien[st]|venons) de (?:\w+ ){0,3}\w+(?:er|ir|re)\b|\ba quitte no\w+"),
-    ("donne une cause", "mots", "rupture* | epuise* | plus en stock | a court de | penurie* | panne* | dysfonctionn*"
-     " | defaillan* | bug* | en maintenance | hors service | avarie* | incident* technique* | incident* informatique*"
-     " | probleme* technique* | erreur* … notre part | erreur* de notre | erreur* de nos | notre erreur | notre faute"
-     " | nous sommes trompe* | avons commis | avons oublie | oubli de notre | vient de notre | vient de nos | incombe*"
-     " | retard* … transport* | transport* … retard* | ralenti* … transport* | transport* … perdu | transport* … egare*"
-     " | retard* … livreur* | livreur* … retard* | prestataire* … retard* | retard* … fournisseur* | greve*"),
-    ("donne une cause", "motif", r"\b(?:en raison|a cause|du fait) d(?!e votre|e vos)\S+(?: \S+){1,3}"),
-    ("prend un engagement", "mots", "rembours* | restitu* | reverser* | un avoir | cet avoir | forme d'avoir"
-     " | l'avoir correspondant | avoir du montant | note* de credit | recredit* | credit* … votre compte | bon* d'achat"
-     " | bon* de reduction | bon* cadeau* | cheque* cadeau* | carte* cadeau* | coupon* | code* promo* | reduction* de"
-     " | rabais | ristourne* | geste* commercia* | dedommag* | indemnis* | compensation* | remplac* | echangerons"
-     " | echangeons | en echange | echange standard | reexpedi* | nouvel exemplaire | substitu* | gratuit* | offert*"
-     " | offrons | offrirons | sans frais | sans aucun frais | a nos frais | a titre gracieux | gracieusement"
-     " | coutera rien | garant* | nous engageons | promet* | promis | sans faute"),
-    ("prend un engagement", "motif", r"\bremises?\b(?! (?:en|du|au)\b)"),
-    ("annonce un délai", "mots", "apres-demain | demain | aujourd'hui | ce soir | cet apres-midi | hier | sans delai"
-     " | dans la journee | dans l'heure | dans la matinee | dans la semaine | dans le mois | fin de journee"
-     " | fin de semaine | fin de la semaine | fin du mois | fin de mois | cette semaine | semaine prochaine"
-     " | mois prochain | ce week-end | sous huitaine | sous quinzaine | immediatement | sur-le-champ"),
-    ("marque de Markdown", "toujours", r"\*\*[^*\n]{1,200}\*\*|\b__[^_\n]{1,200}__\b|```|`[^`\n]{1,200}`"
-     r"|\[[^\]\n]{1,200}\]\([^)\n]{1,200}\)|(?<![\w*])\*[^*\s][^*\n]{0,200}\*(?![\w*])"
-     r"|(?m:^ {0,3}#{1,6} \S.*|^ *\* \S.*|^ *(?:---+|\*\*\*+) *$|^ *\|.+\|)"),
-)  # fmt: skip
-
-
-def motifs() -> Iterator[tuple[str, str, re.Pattern[str]]]:
-    """Rend (raison, comparaison, expression régulière), une par mot dans les listes de mots."""
-    for raison, comparaison, motif in REPERES:
-        for mot in motif.split(" | ") if comparaison == "mots" else ():
-            suite = re.escape(mot).replace(r"\ …\ ", r" (?:[\w'-]+ ){0,8}").replace(r"\*", r"\w*")
-            suite = suite.replace(r"\ ", "[ -]")
-            yield raison, comparaison, re.compile(rf"\b{suite}\b")
-        if comparaison != "mots":
-            yield raison, comparaison, re.compile(motif)
-
-
-def composer(texte: str) -> str:
-    """Les accents joints à leur lettre ; par morceaux, car une longue suite d'accents coûte son carré."""
-    return "".join(unicodedata.normalize("NFC", texte[rang : rang + 1000]) for rang in range(0, len(texte), 1000))
-
-
-def plier(texte: str) -> str:
-    """Le texte sans accents ni majuscules, caractère pour caractère : les rangs sont gardés."""
-    bases = (unicodedata.normalize("NFD", signe)[0].lower()[0] for signe in texte)
-    return "".join("'" if s == "’" else " " if s.isspace() and s != "\n" else s for s in bases)
-
-
-def valeur(nombre: str) -> float:
-    """La valeur d'un nombre plié, en chiffres ou en lettres."""
-    if nombre[0].isdigit():
-        return float(re.sub(r"[ .](?=\d{3}(?:\D|$))", "", nombre).replace(",", "."))
-    total = courant = 0
-    for mot in re.split("[ -]", nombre):
-        unite = NOMBRES.get(mot, 0)
-        if unite == 1000:
-            total, courant = total + max(1, courant) * 1000, 0
-        elif unite == 100:
-            courant = max(1, courant) * 100
-        else:
-            courant += 76 if unite == 20 and courant % 100 == 4 else unite  # quatre-vingts
-    return float(total + courant)
-
-
-def cle(comparaison: str, trouve: re.Match[str]) -> tuple[Any, ...]:
-    """Ce que le ticket doit donner aussi pour que le passage soit connu ; None y vaut n'importe quoi."""
-    lus = {nom: lu for nom, lu in trouve.groupdict().items() if lu}
-    if comparaison == "serre":
-        return (re.sub(r"[\W_]", "", trouve[trouve.lastindex or 0]),)
-    if comparaison == "date":
-        rang = int(lus["numero"]) if "numero" in lus else MOIS.index(lus["mois"]) + 1
-        return ("date", valeur(lus["jour"]), rang, int(lus["an"]) % 100 if "an" in lus else None)
-    if comparaison == "mesure":
-        unite = next((nom for nom in lus if nom not in ("delai", "reste", "minutes")), None)
-        fin = trouve.start(unite) if unite else trouve.end()
-        nombres = [valeur(lu) for lu in re.findall(NOMBRE, trouve.string[trouve.start() : fin])] or [1.0]
-        nombres[0] += valeur(lus.get("reste", "0")) / 100  # 12 € 50
-        if unite == "centime":
-            unite, nombres[0] = "euro", nombres[0] / 100
-        nombres += [float(lus["minutes"])] if int(lus.get("minutes", 0)) else []  # 14 h 00 est 14 h
-        # « 13,20 » tout court vaut 13,20 € ; un entier tout court n'est pas un montant.
-        return ("mesure", *nombres, unite or ("nombre" if nombres[0] % 1 == 0 else None))
-    if comparaison == "mots":  # l'ordre ne compte pas : « retard du transporteur », « transporteur en retard »
-        return ("mots", *sorted(re.findall("[a-z]{3,}", trouve.re.pattern[2:])))
-    return (trouve[0],)
-
-
-def large(lu: tuple[Any, ...]) -> tuple[Any, ...]:
-    """Le même passage sans ce qui peut manquer : l'an d'une date, l'unité d'une mesure."""
-    return (*lu[:-1], None) if lu[0] in ("date", "mesure") else lu
-
-
-def langue(texte: str) -> str:
-    """La langue d'un texte plié d'après ses mots-outils, ou « » si elle n'est pas évidente."""
-    lus = re.findall("[a-z]+", texte)
-    comptes = {nom: sum(map(lus.count, outils.split())) for nom, outils in MOTS_OUTILS.items()}
-    second, premier = sorted(comptes, key=comptes.__getitem__)[-2:]
-    return premier if comptes[premier] >= max(3, 2 * comptes[second]) else ""
-
-
-def part_recopiee(texte: str, source: str) -> float:
-    """La part du texte prise au ticket, comptée par suites de quatre mots ; les deux sont pliés."""
-    lues, du_ticket = (
-        [tuple(mots[rang : rang + 4]) for rang in range(max(1, len(mots) - 3))]
-        for mots in (re.findall(r"\w+", texte), re.findall(r"\w+", source))
-    )
-    connues = set(du_ticket)
-    return sum(suite in connues for suite in lues) / len(lues)
-
-
-def points_a_verifier(texte: str, ticket: Ticket) -> list[tuple[str, str]]:
-    """Rend les passages à relire de près, avec la raison : une aide, jamais un verdict."""
-    texte = composer(texte)
-    plie, source = plier(texte), plier(composer(f"{ticket.sujet}\n{ticket.message}"))
-    source_serree = re.sub(r"[\W_]", "", source)
-    regles = list(motifs())
-    connus = {cle(c, trouve) for _, c, motif in regles if c != "toujours" for trouve in motif.finditer(source)}
-    larges = set(map(large, connus))
-    points: list[tuple[str, str]] = []
-    pris: set[int] = set()
-    for raison, comparaison, motif in regles:
-        for trouve in motif.finditer(plie):
-            rangs, lu = set(range(*trouve.span())), cle(comparaison, trouve)
-            if rangs & pris and raison and comparaison != "toujours":
-                continue
-            pris |= rangs
-            deja = lu in connus or large(lu) in connus or (lu[-1] is None and lu in larges)
-            if deja or (comparaison == "serre" and lu[0] in source_serree):
-                continue
-            connus.add(lu)  # dit une seule fois
-            larges.add(large(lu))
-            if raison:
-                points.append((texte[trouve.start() : trouve.end()].strip(), raison))
-    if part_recopiee(plie, source) >= 0.6:
-        points.append((texte[:60], "recopie du message du client"))
-    if (ecrite := langue(plie)) and (lue := langue(source)) and ecrite != lue:
-        points.append((texte[:60], f"langue : {ecrite}, alors que le ticket est en {lue}"))
-    return points
 
 
 # --- La proposition, les outils et l'agent --------------------------------------------------
@@ -933,6 +704,236 @@ def conclure(ticket: Ticket, suivi: Suivi) -> int:
     raise sans_proposition(suivi.motif, suivi)
 
 
+# --- Les points à vérifier ------------------------------------------------------------------
+
+_UNITES = "zero un deux trois quatre cinq six sept huit neuf dix onze douze treize quatorze quinze seize"
+NOMBRES = {
+    **{mot: rang for rang, mot in enumerate(_UNITES.split())},
+    **{"une": 1, "vingt": 20, "vingts": 20, "trente": 30, "quarante": 40, "cinquante": 50, "soixante": 60},
+    **{"cent": 100, "cents": 100, "mille": 1000},
+}
+MOIS = "janvier fevrier mars avril mai juin juillet aout septembre octobre novembre decembre".split()
+MOTS_OUTILS = {
+    "français": "le les des est une pour vous nous que dans avec votre sur pas du je ne au mon ma l d n c et bonjour",
+    "anglais": "the and you your for with is are this that have our not to of we it my but could us thank be",
+    "espagnol": "el los las una por para con que usted su nos no es gracias mi lo del y hola",
+    "allemand": "der die und das nicht sie ihre mit ist wir haben ich zu den ein mein es uns bitte hallo guten",
+    "italien": "il che per non una sono con gli di la vostro grazie della ho abbiamo buongiorno ha",
+}
+
+# Les briques des motifs, cherchés dans un texte sans accents ni majuscules.
+UN_MOT = "|".join(sorted(NOMBRES, key=len, reverse=True))
+LETTRES = rf"\b(?!unes?\b|uns?\b(?! mille))(?:(?:{UN_MOT})[ -](?:et[ -](?=un|onze))?){{0,9}}(?:{UN_MOT})\b"
+CHIFFRES = r"(?<!\d)(?:\d{1,3}(?:[ .]\d{3}){1,4}(?!\d)(?:,\d{1,9})?|\d{1,15}(?:[.,]\d{1,9})?)"
+NOMBRE = rf"(?:{CHIFFRES}|{LETTRES})"
+COMBIEN = rf"{NOMBRE}(?: ?(?:a|ou|et|-) ?{NOMBRE})?"  # « 3 » ou « 3 à 5 »
+JOUR, NUMERO, AN = r"(?P<jour>0?[1-9]|[12]\d|3[01])", r"(?P<numero>0?[1-9]|1[0-2])\b", r"(?P<an>\d{4}|\d\d)\b"
+LE_MOIS, SEMAINE = f"(?P<mois>{'|'.join(MOIS)})", "(?:lundi|mardi|mercredi|jeudi|vendredi|samedi|dimanche)"
+DELAI = r"(?:(?:sous|d'ici|dans(?: les)?|en|pendant|depuis|apres|avant|pour|il y a|moins d[e']) ?)"
+TEMPS = (
+    r"(?:(?P<minute>min(?:ute)?s?)|(?P<heure>heures?)|(?P<jours>jours?|journees?|j)|(?P<semaine>semaines?)"
+    r"|(?P<lunaison>mois)|(?P<trimestre>trimestres?)|(?P<annee>ans?|annees?))\b"
+)
+DEVISE = (
+    r"(?:(?P<euro>€|eur(?:os?)?\b)(?: ?(?P<reste>\d\d|vingt|trente|quarante|cinquante)\b(?! ?[€%h]))?"
+    r"|(?P<centime>centimes?\b)|(?P<dollar>\$|dollars?\b)|(?P<franc>francs?\b|chf\b)|(?P<livre>£))"
+)
+CHEMIN = r"[^\s<>»\"')\]]*[\w/]"
+SANS_QUESTION = r"(?![^.!?\n]{0,200}\?)"
+FAIRE = (
+    "(?:r?envoy|expedi|transm|transfer|rembours|(?:re)?credit|clotur|clos|ferm|resol|regl|trait|effectu|annul|modifi"
+    "|corrig|repar|mise? a jour|contact|lanc|ouver|valid|(?:des)?activ|supprim|debloqu|reinitialis|remplac|programm"
+    "|planifi|relanc|retabl|livr|vers|post|emis|gener|prolong|resili|adress|appliqu|ajout|restitu|rectifi|regularis"
+    r"|finalis|fait|suspend|reserv|prevenu|class|parti|procede)\w{0,3}\b"
+)
+AVOIR_FAIT = (
+    r"\b(?:nous (?:vous |l')*avons|j'ai|je vous ai|(?:services?|equipes?) (?:a|ont)|(?:a|ont)(?: bien)? ete"
+    r"|vien(?:t|nent) d'etre) (?:(?!(?:pas|jamais|plus|en|a|de|la|le|un|au)\b)\w+ ){0,2}"
+)
+CLIENT_DIT = (
+    r"\b(?:vous (?:nous |m')?(?:avez )?(?:dites|dit|ecrivez|ecrit|(?:indiqu|signal|estim|precis|expliqu|constat"
+    r"|mentionn|rapport|demand|souhait|evoqu|parl|rappel|reclam)(?:i?ez|e))\b|d'apres (?:vous|ce que vous|le suivi)"
+    r"|votre demande d)(?:(?!\bnous\b)[^.!?:;\n]){0,300}"
+)
+
+# Un repère par ligne : la raison dite (vide : le passage est pris sans rien dire), la comparaison au
+# ticket, le motif. Du plus précis au plus vague : un passage pris par l'un n'est plus pour les autres.
+#   serre  le même texte, séparateurs mis à part      mesure, date  la même valeur, écrite autrement
+#   motif  le même passage                            toujours      rien
+#   mots   une forme des mêmes mots : liste où `|` veut dire ou bien, `*` fin quelconque, `…` jusqu'à huit mots
+REPERES = (
+    ("adresse absente du ticket", "serre", r"\b[\w.+-]{1,64}@[\w-]{1,64}(?:\.[\w-]{1,64})+"),
+    ("lien absent du ticket", "serre", rf"(?:https?://(?:www\.)?|www\.)({CHEMIN})"),
+    ("lien absent du ticket", "serre", rf"\b([\w.-]{{1,64}}\.(?:com|fr|net|org|eu|io|be|ch|info)\b(?:/{CHEMIN})?)"),
+    ("téléphone absent du ticket", "serre", r"(?:\+|\b00?)(?:\d\d[ .]?)?(?:\(0\))?([1-9](?:[ .-]?\d\d){4})\b"),
+    ("", "toujours", r"(?m:^ *\d\d?[.)] )"),  # le numéro d'une liste
+    ("date absente du ticket", "date", rf"\b{JOUR}(?:er)?(?= (?:au|et) \d\d?(?:er)? {LE_MOIS})"),
+    ("date absente du ticket", "date", rf"(?:{SEMAINE} )?\b{JOUR[:-1]}|{UN_MOT})(?:er)? {LE_MOIS}\b(?: {AN})?"),
+    ("date absente du ticket", "date", rf"\b{JOUR}/{NUMERO}(?:/{AN})?"),
+    ("date absente du ticket", "date", rf"\b{JOUR}[.-]{NUMERO}[.-]{AN}"),
+    ("date absente du ticket", "date", rf"\b{AN}-{NUMERO}-{JOUR}\b"),
+    ("montant absent du ticket", "mesure", rf"{COMBIEN} ?{DEVISE}"),
+    ("pourcentage absent du ticket", "mesure", rf"{COMBIEN} ?(?P<pourcent>%|pour ?cent\b)"),
+    ("heure absente du ticket", "mesure", r"\b\d\d? ?(?P<heure>h(?:eures?)?|:)(?: ?(?P<minutes>\d\d)\b)?(?!\w)"),
+    ("durée absente du ticket", "motif", rf"\b(?:(?:diz|quinz|vingt|trent|huit|douz)aine d(?:e |')|demi-){TEMPS}"),
+    ("durée absente du ticket", "mesure", rf"\b{DELAI}?{COMBIEN} ?{TEMPS}"),
+    ("durée absente du ticket", "mesure", rf"\b{DELAI}une? {TEMPS}"),
+    ("durée absente du ticket", "mesure", rf"\bune? (?=sem|mois|an|tri){TEMPS}"),
+    ("jour absent du ticket", "motif", rf"\b{SEMAINE}\b"),
+    ("mois absent du ticket", "motif", rf"\b{LE_MOIS}\b"),
+    ("", "motif", r"\b\d+(?:e|er|ere|eme|nd|nde)\b"),  # un rang
+    ("référence absente du ticket", "serre", r"\b(?=[\w-]{0,64}\d)[\w-]{0,64}[a-z-][\w-]*\b|\b\d{5,}\b"),
+    ("nombre absent du ticket", "mesure", CHIFFRES),
+    ("", "mesure", r"\b(?:deux|neuf|cent|mille)\b"),  # « à neuf », « mille mercis »
+    ("nombre absent du ticket", "mesure", LETTRES),
+    ("champ à remplir", "motif", r"\[[^\].…\n]{2,40}\](?!\()|\{\{?[^{}\n]{1,40}\}\}?|<[a-z][\w '-]{1,30}>|_{3,}"),
+    ("champ à remplir", "motif", r"\bx{3,}\b|\bx\w?(?:[/.: -]x{2,})+|\.{4,}|\b(?:todo|lorem ipsum|a completer)\b"),
+    ("", "motif", r"\b(?:bonne|belle|excellente|agreable) (?:fin de )?(?:journee|matinee|soiree|semaine)\b"),
+    ("", "motif", CLIENT_DIT),
+    ("présenté comme déjà fait", "motif", AVOIR_FAIT + FAIRE + SANS_QUESTION),
+    ("présenté comme déjà fait", "motif", r"\b(?:est|sont) (?:(?:bien|desormais|maintenant|deja|a present) )*"
+     r"(?:clos|clotur|ferm|resol|regl|class|termin|parti|retabl|envoy|expedi|rembours|annul|supprim)\w{0,3}\b"
+     + SANS_QUESTION),
+    ("présenté comme déjà fait", "motif", r"\b(?:vien[st]|venons) de (?:\w+ ){0,3}\w+(?:er|ir|re)\b|\ba quitte no\w+"),
+    ("donne une cause", "mots", "rupture* | epuise* | plus en stock | a court de | penurie* | panne* | dysfonctionn*"
+     " | defaillan* | bug* | en maintenance | hors service | avarie* | incident* technique* | incident* informatique*"
+     " | probleme* technique* | erreur* … notre part | erreur* de notre | erreur* de nos | notre erreur | notre faute"
+     " | nous sommes trompe* | avons commis | avons oublie | oubli de notre | vient de notre | vient de nos | incombe*"
+     " | retard* … transport* | transport* … retard* | ralenti* … transport* | transport* … perdu | transport* … egare*"
+     " | retard* … livreur* | livreur* … retard* | prestataire* … retard* | retard* … fournisseur* | greve*"),
+    ("donne une cause", "motif", r"\b(?:en raison|a cause|du fait) d(?!e votre|e vos)\S+(?: \S+){1,3}"),
+    ("prend un engagement", "mots", "rembours* | restitu* | reverser* | un avoir | cet avoir | forme d'avoir"
+     " | l'avoir correspondant | avoir du montant | note* de credit | recredit* | credit* … votre compte | bon* d'achat"
+     " | bon* de reduction | bon* cadeau* | cheque* cadeau* | carte* cadeau* | coupon* | code* promo* | reduction* de"
+     " | rabais | ristourne* | geste* commercia* | dedommag* | indemnis* | compensation* | remplac* | echangerons"
+     " | echangeons | en echange | echange standard | reexpedi* | nouvel exemplaire | substitu* | gratuit* | offert*"
+     " | offrons | offrirons | sans frais | sans aucun frais | a nos frais | a titre gracieux | gracieusement"
+     " | coutera rien | garant* | nous engageons | promet* | promis | sans faute"),
+    ("prend un engagement", "motif", r"\bremises?\b(?! (?:en|du|au)\b)"),
+    ("annonce un délai", "mots", "apres-demain | demain | aujourd'hui | ce soir | cet apres-midi | hier | sans delai"
+     " | dans la journee | dans l'heure | dans la matinee | dans la semaine | dans le mois | fin de journee"
+     " | fin de semaine | fin de la semaine | fin du mois | fin de mois | cette semaine | semaine prochaine"
+     " | mois prochain | ce week-end | sous huitaine | sous quinzaine | immediatement | sur-le-champ"),
+    ("marque de Markdown", "toujours", r"\*\*[^*\n]{1,200}\*\*|\b__[^_\n]{1,200}__\b|```|`[^`\n]{1,200}`"
+     r"|\[[^\]\n]{1,200}\]\([^)\n]{1,200}\)|(?<![\w*])\*[^*\s][^*\n]{0,200}\*(?![\w*])"
+     r"|(?m:^ {0,3}#{1,6} \S.*|^ *\* \S.*|^ *(?:---+|\*\*\*+) *$|^ *\|.+\|)"),
+)  # fmt: skip
+
+
+def motifs() -> Iterator[tuple[str, str, re.Pattern[str]]]:
+    """Rend (raison, comparaison, expression régulière), une par mot dans les listes de mots."""
+    for raison, comparaison, motif in REPERES:
+        for mot in motif.split(" | ") if comparaison == "mots" else ():
+            suite = re.escape(mot).replace(r"\ …\ ", r" (?:[\w'-]+ ){0,8}").replace(r"\*", r"\w*")
+            suite = suite.replace(r"\ ", "[ -]")
+            yield raison, comparaison, re.compile(rf"\b{suite}\b")
+        if comparaison != "mots":
+            yield raison, comparaison, re.compile(motif)
+
+
+def composer(texte: str) -> str:
+    """Les accents joints à leur lettre ; par morceaux, car une longue suite d'accents coûte son carré."""
+    return "".join(unicodedata.normalize("NFC", texte[rang : rang + 1000]) for rang in range(0, len(texte), 1000))
+
+
+def plier(texte: str) -> str:
+    """Le texte sans accents ni majuscules, caractère pour caractère : les rangs sont gardés."""
+    bases = (unicodedata.normalize("NFD", signe)[0].lower()[0] for signe in texte)
+    return "".join("'" if s == "’" else " " if s.isspace() and s != "\n" else s for s in bases)
+
+
+def valeur(nombre: str) -> float:
+    """La valeur d'un nombre plié, en chiffres ou en lettres."""
+    if nombre[0].isdigit():
+        return float(re.sub(r"[ .](?=\d{3}(?:\D|$))", "", nombre).replace(",", "."))
+    total = courant = 0
+    for mot in re.split("[ -]", nombre):
+        unite = NOMBRES.get(mot, 0)
+        if unite == 1000:
+            total, courant = total + max(1, courant) * 1000, 0
+        elif unite == 100:
+            courant = max(1, courant) * 100
+        else:
+            courant += 76 if unite == 20 and courant % 100 == 4 else unite  # quatre-vingts
+    return float(total + courant)
+
+
+def empreinte(comparaison: str, trouve: re.Match[str]) -> tuple[Any, ...]:
+    """Ce que le ticket doit donner aussi pour que le passage soit connu ; None y vaut n'importe quoi."""
+    lus = {nom: lu for nom, lu in trouve.groupdict().items() if lu}
+    if comparaison == "serre":
+        return (re.sub(r"[\W_]", "", trouve[trouve.lastindex or 0]),)
+    if comparaison == "date":
+        rang = int(lus["numero"]) if "numero" in lus else MOIS.index(lus["mois"]) + 1
+        return ("date", valeur(lus["jour"]), rang, int(lus["an"]) % 100 if "an" in lus else None)
+    if comparaison == "mesure":
+        unite = next((nom for nom in lus if nom not in ("reste", "minutes")), None)
+        fin = trouve.start(unite) if unite else trouve.end()
+        nombres = [valeur(lu) for lu in re.findall(NOMBRE, trouve.string[trouve.start() : fin])] or [1.0]
+        nombres[0] += valeur(lus.get("reste", "0")) / 100  # 12 € 50
+        if unite == "centime":
+            unite, nombres[0] = "euro", nombres[0] / 100
+        nombres += [float(lus["minutes"])] if int(lus.get("minutes", 0)) else []  # 14 h 00 est 14 h
+        # « 13,20 » tout court vaut 13,20 € ; un entier tout court n'est pas un montant.
+        return ("mesure", *nombres, unite or ("nombre" if nombres[0] % 1 == 0 else None))
+    if comparaison == "mots":  # ceux du motif, sans son \b ; « transporteur en retard » vaut « retard du transporteur »
+        return ("mots", *sorted(re.findall("[a-z]{3,}", trouve.re.pattern[2:])))
+    return (trouve[0],)
+
+
+def large(lu: tuple[Any, ...]) -> tuple[Any, ...]:
+    """Le même passage sans ce qui peut manquer : l'an d'une date, l'unité d'une mesure."""
+    return (*lu[:-1], None) if lu[0] in ("date", "mesure") else lu
+
+
+def langue(texte: str) -> str:
+    """La langue d'un texte plié d'après ses mots-outils, ou « » si elle n'est pas évidente."""
+    lus = re.findall("[a-z]+", texte)
+    comptes = {nom: sum(map(lus.count, outils.split())) for nom, outils in MOTS_OUTILS.items()}
+    second, premier = sorted(comptes, key=comptes.__getitem__)[-2:]
+    return premier if comptes[premier] >= max(3, 2 * comptes[second]) else ""
+
+
+def part_recopiee(texte: str, source: str) -> float:
+    """La part du texte prise au ticket, comptée par suites de quatre mots ; les deux sont pliés."""
+    lues, du_ticket = (
+        [tuple(mots[rang : rang + 4]) for rang in range(max(1, len(mots) - 3))]
+        for mots in (re.findall(r"\w+", texte), re.findall(r"\w+", source))
+    )
+    connues = set(du_ticket)
+    return sum(suite in connues for suite in lues) / len(lues)
+
+
+def points_a_verifier(texte: str, ticket: Ticket) -> list[tuple[str, str]]:
+    """Rend les passages à relire de près, avec la raison : une aide, jamais un verdict."""
+    texte = composer(texte)
+    plie, source = plier(texte), plier(composer(f"{ticket.sujet}\n{ticket.message}"))
+    source_serree = re.sub(r"[\W_]", "", source)
+    regles = list(motifs())
+    connus = {empreinte(c, trouve) for _, c, motif in regles if c != "toujours" for trouve in motif.finditer(source)}
+    larges = set(map(large, connus))
+    points: list[tuple[str, str]] = []
+    pris: set[int] = set()
+    for raison, comparaison, motif in regles:
+        for trouve in motif.finditer(plie):
+            rangs, lu = set(range(*trouve.span())), empreinte(comparaison, trouve)
+            if rangs & pris and raison and comparaison != "toujours":
+                continue
+            pris |= rangs
+            deja = lu in connus or large(lu) in connus or (lu[-1] is None and lu in larges)
+            if deja or (comparaison == "serre" and lu[0] in source_serree):
+                continue
+            connus.add(lu)  # dit une seule fois
+            larges.add(large(lu))
+            if raison:
+                points.append((texte[trouve.start() : trouve.end()].strip(), raison))
+    if part_recopiee(plie, source) >= 0.6:
+        points.append((texte[:60], "recopie du message du client"))
+    if (ecrite := langue(plie)) and (lue := langue(source)) and ecrite != lue:
+        points.append((texte[:60], f"langue : {ecrite}, alors que le ticket est en {lue}"))
+    return points
+
+
 # --- Le serveur -----------------------------------------------------------------------------
 
 
@@ -1009,7 +1010,7 @@ def configurer(serveur: Serveur, modele: str) -> RunConfig:
         store=False if reponses or serveur.est_openai else None,
         # Sans stockage, le raisonnement doit repartir avec la requête suivante.
         response_include=["reasoning.encrypted_content"] if reponses and raisonne else None,
-        timeout=serveur.delai,
+        timeout=serveur.delai,  # pour la réponse entière ; celui du client ne vaut que pour un silence
     )
     if not serveur.est_openai:  # le client les enverrait à n'importe quel hôte
         for nom in ("OPENAI_ORG_ID", "OPENAI_PROJECT_ID", "OPENAI_CUSTOM_HEADERS"):
