@@ -78,7 +78,7 @@ PERIPHERIQUE = re.compile(r"con|prn|aux|nul|com\d|lpt\d")  # réservés par Wind
 CHAMPS = ("id", "sujet", "message")
 TAILLE_MAX_TICKET, TAILLE_MAX_BROUILLON = 256 * 1024, 1024 * 1024  # octets
 TAILLE_MAX_TEXTE = 20_000  # caractères
-VERSIONS_MAX = 5
+VERSIONS_MAX, POINTS_MAX = 5, 30
 TOURS_MAX = VERSIONS_MAX + 4  # une lecture, et trois tours perdus au plus
 
 INSTRUCTIONS = """\
@@ -610,7 +610,9 @@ def montrer_la_proposition(nom: str, texte: str, ticket: Ticket, suivi: Suivi) -
     if points := points_a_verifier(texte, ticket):
         print()
         dire("À vérifier (repères automatiques, non exhaustifs) :")
-        montrer("\n".join(f"« {en_ligne(mots, 80)} » : {raison}" for mots, raison in points))
+        montrer("\n".join(f"« {en_ligne(mots, 80)} » : {raison}" for mots, raison in points[:POINTS_MAX]))
+        if len(points) > POINTS_MAX:  # une liste sans fin pousserait le texte hors de vue
+            dire(f"... et {len(points) - POINTS_MAX} autres.")
     if caches := nombre_de_caches(texte):
         print()
         dire(f"Attention, caractères invisibles montrés comme ‹U+…› : {caches}")

@@ -88,6 +88,13 @@ def test_un_texte_sain_n_affiche_aucune_liste(projet: Projet) -> None:
     assert "À vérifier" not in bilan.out and bilan.code == 0
 
 
+def test_une_liste_sans_fin_ne_pousse_pas_le_texte_hors_de_vue(projet: Projet) -> None:
+    texte = "Bonjour, " + ", ".join(f"{nombre} euros" for nombre in range(100, 200))
+    with servir(lecture(), brouillon(texte)) as serveur:
+        sortie = projet.lancer("ticket-local", "--modele", "essai", OPENAI_BASE_URL=serveur.adresse).out
+    assert sortie.count("montant absent du ticket") == 30 and "... et 70 autres." in sortie
+
+
 def test_un_texte_demesure_est_relu_sans_attendre() -> None:
     texte = ("Nous vous remboursons 30 € le 15 mars. " * 600)[:20_000]
     assert ("30 €", "montant absent du ticket") in points_a_verifier(texte, Ticket("t", "s", MESSAGE * 100))
