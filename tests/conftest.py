@@ -9,17 +9,22 @@ import re
 import shutil
 import subprocess
 import sys
+import tempfile
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import hypothesis.configuration
 import pytest
 
 RACINE = Path(__file__).resolve().parent.parent
 sys.path[:0] = [str(RACINE), str(RACINE / "tests")]
 
-import draft_ticket  # noqa: E402
+import draft_ticket
+
+ATELIER = tempfile.TemporaryDirectory()  # les essais ne laissent aucun fichier dans le dépôt
+hypothesis.configuration.set_hypothesis_home_dir(ATELIER.name)
 
 # Ni clé, ni serveur, ni mandataire de la machine ne doivent entrer dans un essai.
 ETRANGERES = ("OPENAI_", *(f"{nom}_PROXY" for nom in ("HTTP", "HTTPS", "ALL", "NO")), "http_", "https_", "all_", "no_")
