@@ -1080,7 +1080,7 @@ PANNES = (
     ("APIConnectionError", "certificate", ECHEC,
      "Certificat de {hote} refusé : prévenez votre service informatique."),
     ("APIConnectionError", "ssl", ECHEC, "{hote} ne parle pas https comme prévu : vérifiez OPENAI_BASE_URL."),
-    ("APIConnectionError", "proxy|407", ECHEC, "Le mandataire refuse {hote} : vérifiez HTTPS_PROXY."),
+    ("APIConnectionError", "proxy", ECHEC, "Le mandataire refuse {hote} : vérifiez HTTPS_PROXY."),
     ("APIConnectionError", "getaddrinfo|name or service|name resolution|nodename", ECHEC,
      "Hôte inconnu : {hote} ; vérifiez OPENAI_BASE_URL et le réseau."),
     ("APIConnectionError", "connect call|connection attempts|refused", ECHEC,
