@@ -365,10 +365,15 @@ def montrer(texte: str) -> None:
         print(MARGE + rangee)
 
 
+def en_retrait(phrase: str, flux: TextIO) -> str:
+    """Une phrase du programme, repliée ; ses suites sont en retrait, une citation n'ouvre pas de rangée."""
+    rangees = replier(phrase, largeur_de_l_ecran(flux) - 2, flux)
+    return "\n  ".join(rangee.rstrip() for rangee in rangees)
+
+
 def dire(phrase: str) -> None:
-    """Affiche une phrase du programme ; ses suites sont en retrait, une citation n'ouvre pas de rangée."""
-    rangees = replier(phrase, largeur_de_l_ecran(sys.stdout) - 2, sys.stdout)
-    print("\n  ".join(rangee.rstrip() for rangee in rangees), flush=True)
+    """Affiche une phrase du programme."""
+    print(en_retrait(phrase, sys.stdout), flush=True)
 
 
 def preparer_l_ecran() -> None:
@@ -563,8 +568,8 @@ def demander(question: str) -> str:
     sys.stdout.flush()
     if clavier:
         jeter_la_frappe()
-    largeur = largeur_de_l_ecran(sys.stdout) - 2
-    print("\n  ".join(replier(question, largeur, sys.stdout)), end="", flush=True)
+    # D'un seul geste : une réponse rapide ne peut pas s'y mêler.
+    print(f"{en_retrait(question, sys.stdout)} ", end="", flush=True)
     # Ni input(), qui coupe la ligne à un caractère nul, ni boucle asyncio, qui avale un Ctrl-C.
     ligne = sys.stdin.readline() if sys.stdin is not None else ""
     if clavier and ligne.endswith("\n"):
@@ -637,7 +642,7 @@ def decider(interruption: ToolApprovalItem, ticket: Ticket, suivi: Suivi) -> str
     derniere = len(suivi.montres) == VERSIONS_MAX
     choix = "oui / non (dernière version)" if derniere else "oui / non / non, votre remarque"
     print()
-    reponse = visible(demander(f"Enregistrer ce brouillon ? {choix} : ").strip())
+    reponse = visible(demander(f"Enregistrer ce brouillon ? {choix} :").strip())
     if reponse.lower() == "oui":
         suivi.approuve, suivi.remarque = texte, ""
         return None
@@ -1279,10 +1284,10 @@ def annoncer(arret: Arret) -> None:
     """Dit la fin sur stderr : une seule ligne, repliée sur un terminal comme toute phrase."""
     if sys.stderr is None:  # fermé : le code de sortie parle seul
         return
-    largeur = largeur_de_l_ecran(sys.stderr) - 2 if sys.stderr.isatty() else sys.maxsize
+    phrase = en_retrait(str(arret), sys.stderr) if sys.stderr.isatty() else str(arret)
     debut = "\n" if sys.stderr.isatty() and arret.code == INTERROMPU else ""  # après le ^C du terminal
     with suppress(OSError):
-        print(debut + "\n  ".join(replier(str(arret), largeur, sys.stderr)), file=sys.stderr, flush=True)
+        print(debut + phrase, file=sys.stderr, flush=True)
 
 
 def main(argv: list[str] | None = None) -> int:
