@@ -1,85 +1,66 @@
+# /// script
+# requires-python = ">=3.10"
+# dependencies = ["openai-agents==0.24.0"]
+# ///
 """Un brouillon de réponse à un ticket, écrit seulement après le « oui » d'une personne.
 
-Le chemin d'un ticket, à sens unique, dans l'ordre de ce fichier :
+Le chemin d'un ticket, à sens unique :
 
     identifiant -> Ticket lu et validé -> montré, avec ce qui va quitter la machine
     -> agent : lire_ticket, puis enregistrer_brouillon (needs_approval=True)
     -> interruption -> proposition relue strictement -> montrée, avec les points à vérifier
     -> question -> « oui » : l'outil écrit ; toute autre réponse : il ne s'exécute pas
-    -> le disque est relu -> verdict et code de sortie
+    -> le disque est relu : c'est lui que l'on croit, jamais la dernière phrase du modèle
 
-Rien n'est envoyé au client, aucun état n'est conservé : on croit le disque, jamais la dernière
-phrase du modèle. Le SDK est importé tard : la personne lit le ticket pendant qu'il se charge.
-Après ce parcours viennent ses auxiliaires : points à vérifier, serveur, pannes, ligne de commande.
+Le SDK est importé tard : la personne lit le ticket pendant qu'il se charge. Après ce chemin
+viennent ses auxiliaires, une matière à la fois.
 """
 
 from __future__ import annotations
 
-import os
 import signal
 
 if __name__ == "__main__" and signal.getsignal(signal.SIGINT) is not signal.SIG_IGN:
-    # Un Ctrl-C pendant les imports qui suivent : la même phrase que plus tard, au lieu d'une trace.
-    def _finir(*_: object) -> None:
-        os.write(2, "Interrompu (Ctrl-C) : aucun brouillon n'a été écrit.\n".encode())
-        os._exit(130)
-
-    signal.signal(signal.SIGINT, _finir)
+    signal.signal(signal.SIGINT, signal.SIG_DFL)  # d'ici à main, un Ctrl-C finit sans trace
 
 import argparse
+import calendar
 import codecs
 import difflib
 import errno
 import json
 import logging
+import os
 import re
 import secrets
-import stat
+import select
+import ssl
 import sys
 import threading
 import time
 import traceback
 import unicodedata
+import warnings
+from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NoReturn, TextIO
+from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn, TextIO
 from urllib.parse import urlsplit
-from urllib.request import getproxies
+from urllib.request import getproxies, proxy_bypass
 
 if TYPE_CHECKING:
-    from agents import Agent, RunConfig, RunState
-    from agents.items import ModelResponse, ToolApprovalItem
+    from agents import Agent, Model, OpenAIProvider, RunConfig, RunResult, RunState
 
-AIDE = """\
-usage : python draft_ticket.py IDENTIFIANT [options]
-
-Propose un brouillon de réponse au ticket tickets/IDENTIFIANT.json et l'enregistre dans
-brouillons/IDENTIFIANT.txt seulement si vous répondez « oui ». Rien n'est envoyé au client.
-
-  IDENTIFIANT         nom du ticket, sans dossier ni extension : minuscules, chiffres, tirets
-  --demo              joue le même parcours sans clé, sans réseau et sans modèle
-  --modele NOM        modèle à utiliser (sinon OPENAI_DEFAULT_MODEL, sinon celui du SDK)
-  --api NOM           responses (par défaut), ou chat pour un serveur compatible
-  --delai SECONDES    attente maximale d'une réponse du modèle (60 par défaut)
-  --debug             montre aussi la trace technique d'une erreur
-  -h, --aide, --help  affiche cette aide
-
-codes de sortie : 0 brouillon enregistré, 1 échec, 2 usage ou ticket, 3 refus,
-                  4 aucune proposition valable, 130 Ctrl-C
-"""
-
-SUCCES, ECHEC, USAGE, REFUS, SANS_PROPOSITION, INTERROMPU = 0, 1, 2, 3, 4, 130
+SUCCES, ECHEC, USAGE, REFUS, SANS_PROPOSITION = 0, 1, 2, 3, 4
 
 DOSSIER = Path(__file__).resolve().parent
-IDENTIFIANT = re.compile(r"[a-z0-9-]{1,64}")
-PERIPHERIQUE = re.compile(r"con|prn|aux|nul|com\d|lpt\d")  # réservés par Windows, refusés partout
 CHAMPS = ("id", "sujet", "message")
-TAILLE_MAX_TICKET, TAILLE_MAX_BROUILLON = 256 * 1024, 1024 * 1024  # octets
-TAILLE_MAX_TEXTE = 20_000  # caractères
-VERSIONS_MAX, POINTS_MAX = 5, 30
-TOURS_MAX = VERSIONS_MAX + 4  # une lecture, et trois tours perdus au plus
+TAILLE_MAX_TEXTE, LIGNES_MAX = 20_000, 300  # au-delà, une proposition ne se relit plus
+REMARQUE_MAX = 4_000  # caractères
+VERSIONS_MAX, TOURS_MAX = 5, 9  # cinq versions, une lecture, et trois tours perdus au plus
 
 INSTRUCTIONS = """\
 Vous préparez le brouillon d'une réponse à un ticket de support, dans la langue du ticket.
@@ -100,12 +81,967 @@ class Arret(Exception):
         self.code = code
 
 
+class Accord(NamedTuple):
+    """Le texte auquel la personne a dit oui, et le brouillon qu'elle savait remplacer."""
+
+    ticket: Ticket
+    texte: str
+    brouillon_montre: bytes | None
+
+
+class Decision(NamedTuple):
+    """Ce que la personne décide d'une proposition ; par défaut, elle refuse."""
+
+    accord: Accord | None = None
+    remarque: str = ""  # ce qu'elle demande pour une autre version
+
+
+@dataclass
+class Acte:
+    """Ce que les deux outils reçoivent, et ce qu'ils laissent : rien d'autre n'est partagé avec eux."""
+
+    ticket_lu: bool = False
+    accord: Accord | None = None  # sans lui, rien ne s'écrit
+    enregistre: bool = False  # le texte de l'accord a été écrit, puis relu sur le disque
+
+
+# --- Le chemin d'un ticket ------------------------------------------------------------------
+
+
+def main(argv: list[str] | None = None) -> int:
+    """Rend le code de sortie ; toute erreur devient une phrase sur stderr."""
+    preparer_l_ecran()
+    warnings.simplefilter("ignore")  # ceux de pydantic citent le modèle
+    logging.disable(logging.CRITICAL)  # les journaux du SDK citent le ticket
+    acte, serveur, debug = Acte(), DEMONSTRATION, False
+    try:
+        with a_chaque_signal(lambda numero, _: finir(numero, acte)):
+            options = lire_options(argv)
+            debug = options.debug
+            if options.aide:
+                print(AIDE, end="", flush=True)
+                return SUCCES
+            ticket, serveur = preparer(options)
+            presenter(ticket)
+            with attente(lambda: "chargement du SDK"):
+                serveur = charger_le_sdk(serveur)
+            return conclure(ticket, acte, traiter(ticket, serveur, acte))
+    except KeyboardInterrupt as erreur:  # pendant la question : voir lever
+        finir(erreur.args[0], acte)
+    except BrokenPipeError:  # plus personne ne lit : se taire
+        return SUCCES if acte.enregistre else ECHEC
+    except Exception as erreur:
+        if debug and sys.stderr is not None:
+            print(masquer_la_cle(traceback.format_exc(), serveur), file=sys.stderr)
+        arret = traduire(erreur, serveur, acte.ticket_lu, deja_propose=False)
+        if acte.enregistre:
+            arret = Arret(f"Brouillon enregistré et relu, malgré ceci ensuite : {arret}", SUCCES)
+        annoncer(str(arret))
+        return arret.code
+
+
+def traiter(ticket: Ticket, serveur: Serveur, acte: Acte) -> Decision:
+    """La boucle : l'agent s'interrompt, la personne décide, l'agent reprend ; rend la dernière décision.
+
+    Une version qui ne vient pas ramène la précédente à la question : to_state() se redemande.
+    """
+    from agents import Runner
+
+    agent, config = construire_agent(ticket, serveur.modele, acte), configurer(serveur, ticket)
+    annoncer_l_envoi(serveur)
+    suite: Any = f"Préparez le brouillon du ticket « {ticket.id} »."
+    decision, montrees = Decision(), list[str]()
+    while True:
+        try:
+            with attente(lambda: "le modèle rédige" if acte.ticket_lu else "le modèle demande le ticket"):
+                etape = Runner.run_sync(agent, suite, max_turns=TOURS_MAX, run_config=config)
+            if montrees and not decision.remarque:
+                return decision
+            textes = relever(etape, ticket, acte, deja_propose=bool(montrees))
+            result = etape
+        except Exception as erreur:
+            if not decision.remarque:
+                raise
+            dire(str(traduire(erreur, serveur, acte.ticket_lu, deja_propose=True)))
+            dire("Voici de nouveau la version précédente.")
+            textes = [texte if texte == montrees[-1] else "" for texte in textes]
+        suite, decision = faire_juger(result, textes, ticket, montrees, acte)
+        if decision.remarque:
+            dire(f"Refusé. Votre remarque part vers {serveur.hote} :")
+            montrer(decision.remarque)
+        # Après une décision, plus aucune requête, sauf pour la version que la personne demande.
+        agent.tool_use_behavior = "run_llm_again" if decision.remarque else "stop_on_first_tool"
+
+
+def faire_juger(
+    result: RunResult, textes: list[str], ticket: Ticket, montrees: list[str], acte: Acte
+) -> tuple[RunState[None], Decision]:
+    """Fait juger ces textes un à un ; rend l'état du SDK qui le retient, et la décision qui l'emporte."""
+    state, retenue = result.to_state(), Decision()
+    for interruption, texte in zip(result.interruptions, textes):
+        decision, raison = Decision(), "Refusé par la personne."
+        if acte.accord is not None:
+            dire("Autre proposition refusée : un seul brouillon par lancement, le premier approuvé.")
+        elif texte and len(montrees) < VERSIONS_MAX:
+            decision = decider(texte, ticket, montrees)
+        if decision.accord is not None:
+            acte.accord, retenue = decision.accord, decision
+            state.approve(interruption)
+            continue
+        if decision.remarque:
+            retenue = decision
+            suite = "Proposez une autre version, complète."
+            raison = f"Refusé par la personne, qui demande : {decision.remarque}\n{suite}"
+        state.reject(interruption, rejection_message=raison)
+    return state, retenue
+
+
+# --- La question ----------------------------------------------------------------------------
+
+
+def decider(texte: str, ticket: Ticket, montrees: list[str]) -> Decision:
+    """Montre une proposition et pose la question ; `montrees` garde ce qui a été vu."""
+    brouillon_montre = relire_brouillon(ticket)
+    montrer_la_proposition(texte, ticket, brouillon_montre, montrees)
+    montrees.append(texte)
+    derniere = len(montrees) == VERSIONS_MAX
+    suite = "non (dernière version)" if derniere else "non / non, votre remarque"
+    dire(f"\n{GRAS}Enregistrer ce brouillon ? oui / {suite}{FIN}")
+    vider_le_clavier()
+    reponse = demander("Réponse : ")
+    if vider_le_clavier():  # la suite d'un collage que le terminal n'a pas annoncé
+        dire("D'autres touches suivaient la réponse : elle ne compte pas.")
+        return Decision()
+    return comprendre(reponse, Accord(ticket, texte, brouillon_montre), derniere)
+
+
+def comprendre(reponse: str, accord: Accord, derniere: bool) -> Decision:
+    """Seul le mot « oui » accepte ; « non » suivi de mots est une remarque ; tout le reste refuse."""
+    reponse = visible(reponse.strip())
+    # « non » est un mot entier : ni « nonobstant », ni « non-conforme » ; le reste est la remarque.
+    non = re.fullmatch(r"non(?![\w'’]|-\w)[\s,;:.!?…-]*(.*)", reponse, re.IGNORECASE | re.DOTALL)
+    remarque = non[1] if non and non[1].lower().rstrip(" .!…") != "merci" else ""
+    if reponse.lower() == "oui":
+        return Decision(accord)
+    if len(reponse) > REMARQUE_MAX:
+        dire(f"Plus de {REMARQUE_MAX} caractères : rien n'est parti.")
+    elif non is None:
+        recue = f"« {en_ligne(reponse, 50)} »" if reponse else "rien"
+        dire(f"Lu : {recue}. Seul « oui » enregistre ; « non, … » demande une autre version.")
+    elif remarque and derniere:
+        dire("C'était la dernière version : la remarque n'est pas partie.")
+    else:
+        return Decision(remarque=remarque)
+    return Decision()
+
+
+def demander(invite: str) -> str:
+    """Rend la réponse, vide si l'entrée est fermée ; hors d'asyncio, qui avalerait un premier Ctrl-C."""
+    if not au_clavier():
+        print(invite, flush=True)
+        return lire_une_ligne()
+    if not TERMINAL_SIMPLE:  # il afficherait les séquences de readline
+        with suppress(ImportError):  # Windows édite sans lui
+            import readline  # les flèches, les accents, un collage rendu d'une seule pièce
+
+            readline.set_auto_history(False)
+            readline.parse_and_bind("set enable-bracketed-paste on")
+    try:
+        with a_chaque_signal(lever):  # l'exception laisse readline rétablir le terminal
+            return input(invite)
+    except (EOFError, RuntimeError):  # Ctrl-D, ou stderr fermé
+        print()
+        return ""
+
+
+# --- L'agent et ses deux outils -------------------------------------------------------------
+
+
+def construire_agent(ticket: Ticket, modele: str, acte: Acte) -> Agent[None]:
+    """Rend l'agent et ses deux outils, offerts un à la fois, qui ne connaissent qu'un ticket : celui-ci."""
+    from agents import Agent
+    from agents.decorators import tool
+
+    # `async` : dans un fil, un outil écrirait encore après un Ctrl-C.
+    @tool(is_enabled=lambda *_: not acte.ticket_lu, failure_error_function=None)
+    async def lire_ticket(ticket_id: str) -> str:
+        """Rend le ticket à traiter : un objet JSON avec id, sujet et message.
+
+        Args:
+            ticket_id: L'identifiant reçu dans la demande, recopié sans changement.
+        """
+        if ticket_id != ticket.id:
+            dire(f"lire_ticket refusé pour un autre ticket : {en_ligne(ticket_id)}")
+            return "Refusé : seul le ticket de la demande peut être lu."
+        acte.ticket_lu = True
+        return json.dumps({nom: getattr(ticket, nom) for nom in CHAMPS}, ensure_ascii=False)
+
+    @tool(needs_approval=True, is_enabled=lambda *_: acte.ticket_lu, failure_error_function=None)
+    async def enregistrer_brouillon(ticket_id: str, texte: str) -> str:
+        """Propose le brouillon complet ; une personne le lit, puis l'accepte ou le refuse.
+
+        Args:
+            ticket_id: L'identifiant reçu dans la demande, recopié sans changement.
+            texte: La réponse au client, entière, en texte brut.
+        """
+        if acte.accord is None or (ticket_id, texte) != (ticket.id, acte.accord.texte):
+            raise Arret("Écriture refusée : ce texte n'est pas celui qui a été approuvé.", ECHEC)
+        enregistrer(ticket, texte, acte.accord.brouillon_montre)
+        acte.enregistre = True
+        return "Brouillon enregistré."
+
+    return Agent(
+        name="Brouillon",
+        instructions=INSTRUCTIONS,
+        model=modele,
+        tools=[lire_ticket, enregistrer_brouillon],
+        reset_tool_choice=False,
+    )
+
+
+# --- Avant, pendant et après la question -----------------------------------------------------
+
+
+def preparer(options: argparse.Namespace) -> tuple[Ticket, Serveur]:
+    """Vérifie, avant de charger le SDK, tout ce qui peut l'être. Lève Arret."""
+    if options.ticket is None:
+        raise Arret(f"Quel ticket ? {tickets_presents()} Aide : --aide", USAGE)
+    ticket = charger_ticket(options.ticket)
+    if sys.stdout is None or (au_clavier() and not sys.stdout.isatty()):
+        conseil = "relancez sans redirection, ou donnez la réponse par un tube"
+        raise Arret(f"Sortie redirigée : vous ne verriez pas le texte ; {conseil}.", USAGE)
+    serveur = choisir_serveur(options)
+    relire_brouillon(ticket)  # mieux vaut savoir tout de suite qu'on ne pourra pas écrire
+    return ticket, serveur
+
+
+def relever(result: RunResult, ticket: Ticket, acte: Acte, deja_propose: bool) -> list[str]:
+    """Rend le texte de chaque interruption, vide s'il est irrecevable. Lève Arret s'ils le sont tous."""
+    textes, reponse = [], str(result.final_output or "").strip()
+    appel = re.search("lire_ticket|enregistrer_brouillon|ticket_id", reponse)
+    faute = "a écrit l'appel en texte" if appel else "a répondu en prose"
+    raison = f"le modèle {faute} au lieu d'appeler l'outil" if reponse else "le modèle n'a rien répondu"
+    raison += "" if acte.ticket_lu else ", sans lire le ticket"
+    for interruption in result.interruptions:
+        try:
+            textes.append(lire_proposition(interruption.arguments or "", ticket))
+        except Interdit as erreur:
+            raison = f"proposition refusée sans être montrée, {erreur}"
+            textes.append("")
+    if not any(textes):
+        raise sans_proposition(raison, deja_propose)
+    if "" in textes:
+        dire(f"Autre {raison}.")
+    return textes
+
+
+def lire_proposition(arguments: str, ticket: Ticket) -> str:
+    """Rend le texte proposé, relu strictement. Lève Interdit avec la règle enfreinte."""
+    objet = lire_objet(arguments)
+    vise, texte = lire_texte(objet, "ticket_id"), lire_texte(objet, "texte")
+    if len(objet) > 2:
+        raise Interdit("il y a un argument de trop")
+    if vise != ticket.id:
+        raise Interdit("elle vise un autre ticket")
+    if len(texte) > TAILLE_MAX_TEXTE or len(texte.removesuffix("\n").split("\n")) > LIGNES_MAX:
+        raise Interdit(f"le texte dépasse {TAILLE_MAX_TEXTE} caractères ou {LIGNES_MAX} lignes")
+    return texte
+
+
+def conclure(ticket: Ticket, acte: Acte, decision: Decision) -> int:
+    """Dit ce que le disque contient et rend le code de sortie. Lève Arret (code 1)."""
+    if acte.enregistre:
+        dire(f"Brouillon enregistré et relu : {ticket.nom}.")
+        return SUCCES
+    if decision.accord is not None:
+        raise Arret("Le SDK n'a pas exécuté l'outil approuvé : rien n'est écrit. Relancez.", ECHEC)
+    reste = f" ; {ticket.nom} est resté tel quel" if os.path.lexists(ticket.brouillon) else ""
+    dire(f"Refusé : aucun brouillon n'a été écrit{reste}.")
+    return REFUS
+
+
+# --- Ce qui est montré ----------------------------------------------------------------------
+
+
+def presenter(ticket: Ticket) -> None:
+    """Montre le ticket tel que le modèle le recevra, et nomme ce qui n'en partira pas."""
+    dire(f"Ticket {ticket.id}\nSujet :")
+    montrer(ticket.sujet)
+    dire("Message :")
+    montrer(ticket.message)
+    if ticket.caches:
+        alerte = "Attention, caractères invisibles (consigne cachée ?)"
+        dire(f"{alerte} : {ticket.caches}, que le modèle recevra comme ici, en codes ‹U+…›.")
+    if ticket.ecartes:
+        dire(f"Restent ici : {en_ligne(', '.join(ticket.ecartes))}.")
+
+
+def montrer_la_proposition(texte: str, ticket: Ticket, ancien: bytes | None, montrees: list[str]) -> None:
+    """Montre ce qui éclaire la décision ; le texte et ses points à vérifier viennent en dernier."""
+    dire(f"\nProposition {len(montrees) + 1} · {ticket.nom} · {taille(texte)}")
+    deja_ecrit = (ancien or b"").decode("utf-8", "replace")
+    if ancien not in (None, texte.encode()):
+        quand = time.strftime("%d/%m/%Y à %H:%M", time.localtime(ticket.brouillon.stat().st_mtime))
+        perte = " (dont le contenu est perdu)" if os.path.lexists(ticket.copie) else ""
+        existe = f"Un brouillon existe déjà ({quand}, {taille(deja_ecrit)})"
+        dire(f"{existe} : « oui » le remplace et le garde sous .txt~{perte}.")
+    if montrees:
+        comparer(montrees[-1], texte, "la version précédente")
+    elif ancien is not None:
+        comparer(deja_ecrit, texte, "ce brouillon")
+    points, caches = points_a_verifier(texte, ticket), nombre_de_caches(texte)
+    print()
+    rangees = montrer(marquer(texte, points))
+    print()
+    aucun = "Aucun point repéré, mais ces repères ne voient pas tout : relisez."
+    dire("À vérifier (repères automatiques, non exhaustifs) :" if points else aucun)
+    rangees += montrer("\n".join(resumer(texte, points))) if points else 0
+    if caches:
+        dire(f"Attention, caractères invisibles écrits tels quels, montrés en ‹U+…› : {caches}")
+    if rangees + 5 > fenetre(sys.stdout)[1]:  # les autres : deux vides, un titre, la question, l'invite
+        dire("Le texte commence plus haut que la fenêtre : remontez pour le lire.")
+
+
+def resumer(texte: str, points: list[Point]) -> Iterator[str]:
+    """Cite, en une rangée par famille, les passages à vérifier ; toutes les promesses y sont."""
+    for famille in [famille for famille in FAMILLES if famille in {point.famille for point in points}]:
+        cites = list(dict.fromkeys(texte[debut:fin] for debut, fin, sorte in points if sorte == famille))
+        place = fenetre(sys.stdout)[0] - len(f"| {famille} :  +99")
+        graves = famille == FAMILLES[0]  # une promesse se lit, quitte à prendre d'autres rangées
+        nombre = len(cites) if graves else min(len(cites), max(1, place // 22))
+        chacune = max(40 if graves else 16, place // nombre - 6)
+        citations = [f"« {en_ligne(cite, chacune)} »" for cite in cites[:nombre]]
+        reste = f" +{len(cites) - nombre}" if len(cites) > nombre else ""
+        yield f"{famille} : {', '.join(citations)}{reste}"
+
+
+# --- Les différences ------------------------------------------------------------------------
+
+
+def comparer(avant: str, apres: str, nom: str) -> None:
+    """Montre mot à mot ce qui change depuis `nom`, ou dit en une phrase pourquoi ce serait inutile."""
+    textes = [unicodedata.normalize("NFC", visible(texte.replace("\r\n", "\n"))) for texte in (avant, apres)]
+    mots_avant, mots_apres = (Counter(texte.split()) for texte in textes)
+    communs, tous = "".join((mots_avant & mots_apres).elements()), max(textes, key=len)
+    paires = sum(mots_avant[mot] * mots_apres[mot] for mot in mots_avant)  # ce que difflib aurait à comparer
+    if textes[0] == textes[1]:
+        sauf = "" if avant == apres else ", sauf les fins de ligne ou l'écriture des accents"
+        dire(f"Le texte est identique à {nom}{sauf}.")
+    elif len(tous) > max(240, len(communs) / 0.3) or len(tous) > 25_000 or paires > 1_000_000:
+        dire(f"Presque tout change depuis {nom}, ou c'est trop long à comparer : lisez un nouveau texte.")
+    else:
+        dire(f"Ce qui change depuis {nom} :")
+        montrer(differences(*textes))
+
+
+def differences(avant: str, apres: str) -> str:
+    """Les lignes changées, leurs mots retirés et ajoutés entre deux marques."""
+    mots_avant, mots_apres = (re.findall(r"[^\S\n]*\S+|\s", texte) for texte in (avant, apres))
+    compare, texte = difflib.SequenceMatcher(None, mots_avant, mots_apres, autojunk=False), ""
+    for geste, debut, fin, debut_apres, fin_apres in compare.get_opcodes():
+        retire, ajoute = "".join(mots_avant[debut:fin]), "".join(mots_apres[debut_apres:fin_apres])
+        change = marquer_les_lignes(RETIRE, retire) + marquer_les_lignes(AJOUTE, ajoute)
+        texte += retire if geste == "equal" else change
+    return "\n".join(ligne for ligne in texte.split("\n") if FIN in ligne)
+
+
+def marquer_les_lignes(marque: str, segment: str) -> str:
+    """Marque les mots de chaque ligne, sans les blancs où une rangée se coupe ; une ligne vide est ↵."""
+    marquees = []
+    for ligne in segment.splitlines(keepends=True):
+        mots = ligne.strip()
+        marquees.append(ligne.replace(mots, f"{marque}{mots}{FIN}") if mots else f"{marque}↵{FIN}{ligne}")
+    return "".join(marquees)
+
+
+# --- L'écran --------------------------------------------------------------------------------
+
+TERMINAL_SIMPLE = os.environ.get("TERM") == "dumb"  # il ne sait qu'écrire à la suite
+CACHEES = {"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"}  # catégories générales d'Unicode
+ACCENTS_MAX = 4  # sur une même lettre ; au-delà, ils couvriraient les rangées voisines
+# Invisibles sans être de ces catégories : lettres sans dessin, sélecteurs de variante.
+SANS_DESSIN = re.compile(
+    "[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u2800\u3164\ufe00-\ufe0f\uffa0\U000e0100-\U000e01ef]"
+)
+# Dans un emoji restent le liant de deux dessins, le sélecteur qui suit un dessin, la touche d'un chiffre.
+EMOJI = "[©®‼⁉™ℹ←-⇿⌀-➿⤀-⥿⬀-⯿〰〽㊗㊙\U0001f000-\U0001faff]"
+LIANTS = re.compile(f"(?<={EMOJI})\ufe0f?\u200d(?={EMOJI})|(?<={EMOJI})\ufe0f|(?<=[0-9#*])\ufe0f(?=\u20e3)")
+# Les marques du programme sont des caractères de contrôle : `visible` code ceux du dehors.
+GRAS, DISCRET, RETIRE, AJOUTE, A_VERIFIER, FIN = "\x01\x02\x03\x04\x05\x06"
+COULEURS = {GRAS: "1", DISCRET: "2", RETIRE: "31", AJOUTE: "32", A_VERIFIER: "30;43"}
+CROCHETS = {RETIRE: r"[-\1-]", AJOUTE: r"{+\1+}"}
+MARGE = f"{DISCRET}| {FIN}"
+
+
+def signes_visibles(texte: str) -> list[str]:
+    """Ce qui est montré à la place de chaque caractère du texte ; voir `visible`."""
+    permis = {rang for liant in LIANTS.finditer(texte) for rang in range(*liant.span())}
+    signes, accents = [], 0
+    for rang, signe in enumerate(texte):
+        categorie = unicodedata.category(signe)
+        accents = accents + 1 if categorie in ("Mn", "Me") else 0
+        cache = categorie in CACHEES or SANS_DESSIN.match(signe) or accents > ACCENTS_MAX
+        code = f"‹U+{ord(signe):04X}›" if cache and rang not in permis else signe
+        signes.append({"\t": "    ", "\n": "\n"}.get(signe, code))
+    return signes
+
+
+def visible(texte: str) -> str:
+    """Rend sans danger tout texte venu du dehors : ce qui ne se voit pas devient un code (`‹U+202E›`)."""
+    return "".join(signes_visibles(texte))
+
+
+def nombre_de_caches(texte: str) -> int:
+    """Combien de caractères `visible` remplace par un code."""
+    return visible(texte).count("‹U+") - texte.count("‹U+")
+
+
+def marquer(texte: str, points: list[Point]) -> str:
+    """Le texte visible, où chaque passage à vérifier est entre deux marques."""
+    signes = signes_visibles(texte)
+    for rang in {rang for point in points for rang in range(point.debut, point.fin)}:
+        signes[rang] = f"{A_VERIFIER}{signes[rang]}{FIN}"
+    return "".join(signes).replace(f"{FIN}{A_VERIFIER}", "")
+
+
+def en_ligne(texte: str, longueur: int = 200) -> str:
+    """Une citation sans danger, sur une seule ligne, d'au plus `longueur` caractères."""
+    texte = " ".join(visible(texte).split())
+    return texte if len(texte) <= longueur else texte[: longueur - 1] + "…"
+
+
+def taille(texte: str) -> str:
+    """« 1 ligne, 42 caractères »."""
+    lignes, signes = texte.count("\n") + (not texte.endswith("\n")), len(texte)
+    return f"{lignes} ligne{'s' * (lignes > 1)}, {signes} caractère{'s' * (signes > 1)}"
+
+
+def colonnes(signe: str) -> int:
+    """Largeur à l'écran ; dans le doute la plus grande : une rangée trop longue perd sa marge."""
+    categorie = unicodedata.category(signe)
+    if categorie in ("Cc", "Cf", "Mn", "Me"):  # une marque, le liant d'un emoji, un accent
+        return 4 if signe in CROCHETS else int(signe == "\ufe0f")
+    # Certains symboles sont devenus larges d'une version d'Unicode à l'autre.
+    return 2 if categorie in ("So", "No") or unicodedata.east_asian_width(signe) in "WF" else 1
+
+
+def fenetre(flux: TextIO) -> tuple[int, int]:
+    """Colonnes utilisables, de 19 à 199, et lignes, sans croire COLUMNS ni LINES."""
+    largeur = hauteur = 0  # comme un terminal qui ne connaît pas les siennes
+    with suppress(OSError, ValueError):
+        largeur, hauteur = os.get_terminal_size(flux.fileno())
+    return max(20, min(largeur or 80, 200)) - 1, hauteur or 10_000
+
+
+def replier(ligne: str, largeur: int) -> Iterator[str]:
+    """Rend des rangées d'au plus `largeur` colonnes, coupées entre deux mots si possible."""
+    debut = espace = occupe = 0
+    for rang, signe in enumerate(ligne):
+        while occupe + colonnes(signe) > largeur:
+            coupe = espace if espace > debut else rang
+            yield ligne[debut:coupe]
+            debut, occupe = coupe, sum(map(colonnes, ligne[coupe:rang]))
+        occupe += colonnes(signe)
+        espace = rang + 1 if signe == " " else espace
+    yield ligne[debut:]
+
+
+def afficher(texte: str, flux: TextIO, debut: str, suite: str) -> int:
+    """Affiche et compte les rangées d'un texte ; `debut` ouvre ses lignes, `suite` leurs autres rangées."""
+    # Une marque ouverte au bout d'une rangée y est fermée, et rouverte sur la suivante : la marge
+    # reste nette, et chaque rangée d'une différence garde ses crochets.
+    encodage, rangees, ouverte = flux.encoding or "utf-8", [], ""
+    prises = 6 if RETIRE in texte or AJOUTE in texte else 2  # la marge, et des crochets rouverts
+    for ligne in texte.encode(encodage, "codes").decode(encodage).split("\n"):
+        marge = debut
+        for rangee in replier(ligne, fenetre(flux)[0] - prises):
+            rangee = ouverte + rangee
+            ouverte = "".join(COULEURS.keys() & rangee.rpartition(FIN)[2])
+            rangee = rangee.rstrip() if ouverte or debut != MARGE else rangee
+            rangees.append(marge + rangee + (FIN if ouverte else ""))
+            marge = suite
+    terne = os.environ.get("NO_COLOR") or TERMINAL_SIMPLE or not flux.isatty()
+    terne = terne or (os.name == "nt" and not os.environ.get("WT_SESSION"))
+    peint = "\n".join(rangees)
+    for marque, couleur in COULEURS.items():
+        dessin = CROCHETS.get(marque, r"\1")
+        dessin = dessin if terne else f"\x1b[{couleur}m{dessin}\x1b[0m"
+        peint = re.sub(f"{marque}([^{FIN}]*){FIN}", dessin, peint)
+    print(peint, file=flux, flush=True)
+    return len(rangees)
+
+
+def montrer(texte: str) -> int:
+    """Affiche un texte déjà visible derrière une marge qu'il ne peut pas imiter ; rend ses rangées."""
+    # De longues suites de lignes vides ou d'espaces pousseraient la fin hors de vue.
+    texte = re.sub(r"(?m)^(?:[^\S\n]*\n){4,}", lambda m: f"‹{m[0].count(chr(10))} lignes vides›\n", texte)
+    texte = re.sub(r"[^\S\n]{20,}", lambda m: f" ‹{len(m[0])} espaces› ", texte)
+    return afficher(texte, sys.stdout, MARGE, MARGE)
+
+
+def dire(phrase: str) -> None:
+    """Affiche une phrase du programme, ou plusieurs, une par ligne ; une citation n'ouvre pas de rangée."""
+    afficher(phrase, sys.stdout, "", "  ")
+
+
+def annoncer(phrase: str) -> None:
+    """Dit la fin sur stderr, en une ligne ; rien de ce qui est tapé n'ira au shell."""
+    vider_le_clavier()
+    with suppress(OSError, AttributeError):  # stderr fermé (None) : le code de sortie parle seul
+        if sys.stderr.isatty():
+            print(end="\r", file=sys.stderr)  # par-dessus un ^C
+            afficher(phrase, sys.stderr, "", "  ")
+        else:
+            print(phrase, file=sys.stderr, flush=True)
+
+
+def preparer_l_ecran() -> None:
+    """Aucun caractère ne peut arrêter le programme, ni à l'affichage ni à la saisie."""
+
+    def coder(erreur: Any) -> tuple[str, int]:
+        proches = {"‹": "<", "›": ">", "«": '"', "»": '"', "…": "...", "\u202f": " ", "\xa0": " "}
+        signe = erreur.object[erreur.start]
+        return proches.get(signe, f"<U+{ord(signe):04X}>"), erreur.start + 1
+
+    codecs.register_error("codes", coder)
+    for flux, erreurs in ((sys.stdout, "codes"), (sys.stderr, "codes"), (sys.stdin, "replace")):
+        if hasattr(flux, "reconfigure"):
+            flux.reconfigure(errors=erreurs)
+
+
+@contextmanager
+def attente(etape: Callable[[], str]) -> Iterator[None]:
+    """Dit ce qui se passe et depuis quand, sur un terminal seulement, puis s'efface."""
+    fini, debut = threading.Event(), time.monotonic()
+
+    def battre() -> None:
+        dite = ""
+        while sys.stdout.isatty() and not fini.wait(0.2):
+            avant, dite = dite, f"... {etape()}"
+            duree, place = time.monotonic() - debut, fenetre(sys.stdout)[0]
+            if TERMINAL_SIMPLE:
+                print("" if dite == avant else f"{dite}\n", end="", flush=True)
+            else:  # de quoi effacer l'étape d'avant et sa durée
+                print(f"{dite} ({duree:.0f} s)".ljust(len(avant) + 9)[:place], end="\r", flush=True)
+        if dite and not TERMINAL_SIMPLE:
+            print(" " * min(len(dite) + 9, fenetre(sys.stdout)[0]), end="\r", flush=True)
+
+    fil = threading.Thread(target=battre, daemon=True)
+    with clavier_muet(), defaire_ensuite(lambda: fil.join(1)), defaire_ensuite(fini.set):
+        fil.start()
+        yield
+
+
+# --- Le clavier et les signaux --------------------------------------------------------------
+
+SIGNAUX = {1: "terminal fermé", 2: "Ctrl-C", 15: "arrêt demandé"}  # SIGHUP, SIGINT, SIGTERM
+A_DEFAIRE: list[Callable[[], None]] = []  # ce que toute fin défait, même celle d'un signal
+
+
+def lever(numero: int, _cadre: object) -> NoReturn:
+    """Ce qu'un signal fait à la question, et nulle part ailleurs."""
+    with suppress(OSError):  # le terminal vient d'être fermé
+        print()
+    raise KeyboardInterrupt(numero)
+
+
+@contextmanager
+def a_chaque_signal(reagir: Callable[[int, Any], object]) -> Iterator[None]:
+    """Pendant ce bloc, chaque signal appelle `reagir` ; un signal ignoré le reste."""
+    # Et non KeyboardInterrupt : Python perd parfois l'exception d'un Ctrl-C (dans les rappels d'un
+    # import), après quoi un « oui » pourrait encore écrire.
+    absents = (None, signal.SIG_IGN)  # None : Windows n'a pas SIGHUP
+    numeros = [numero for numero in SIGNAUX if signal.getsignal(numero) not in absents]
+    precedents = {numero: signal.signal(numero, reagir) for numero in numeros}
+    try:
+        yield
+    finally:
+        for numero, precedent in precedents.items():
+            signal.signal(numero, precedent)
+
+
+def finir(numero: int, acte: Acte) -> NoReturn:
+    """Finit sur un signal : une phrase vraie du disque, rien de provisoire, puis le signal même."""
+    while A_DEFAIRE:
+        with suppress(Exception):  # un terminal fermé n'a plus de réglages
+            A_DEFAIRE.pop()()
+    fait, accord = "aucun brouillon n'a été écrit", acte.accord
+    with suppress(Interdit):
+        if accord and lire_fichier(accord.ticket.brouillon) == accord.texte.encode():
+            fait = "le brouillon approuvé est sur le disque"
+    with suppress(Exception):
+        annoncer(f"Interrompu ({SIGNAUX[numero]}) : {fait}.")
+    if os.name == "posix":  # une boucle du shell s'arrête aussi
+        signal.signal(numero, signal.SIG_DFL)
+        os.kill(os.getpid(), numero)
+    os._exit(128 + numero)  # Windows, ou le processus 1 d'un conteneur, que le signal ne tue pas
+
+
+@contextmanager
+def defaire_ensuite(geste: Callable[[], None]) -> Iterator[None]:
+    """Fait ce geste au bout du bloc, ou à la fin du programme si un signal la hâte."""
+    A_DEFAIRE.append(geste)
+    try:
+        yield
+    finally:
+        geste()  # encore dans la liste : un signal reçu ici le refera
+        A_DEFAIRE.remove(geste)
+
+
+def au_clavier() -> bool:
+    """Vrai si les réponses viennent d'une personne devant un terminal."""
+    return sys.stdin is not None and sys.stdin.isatty()
+
+
+@contextmanager
+def clavier_muet() -> Iterator[None]:
+    """Pendant ce bloc, ce qui est tapé n'est pas affiché ; au bout, il est oublié."""
+    if not au_clavier() or os.name == "nt":
+        yield
+        return
+    import termios
+    import tty
+
+    avant = termios.tcgetattr(sys.stdin)
+    with defaire_ensuite(lambda: termios.tcsetattr(sys.stdin, termios.TCSAFLUSH, avant)):
+        tty.setcbreak(sys.stdin, termios.TCSANOW)  # sans rien jeter encore
+        yield
+
+
+def vider_le_clavier() -> bool:
+    """Jette ce qui est tapé ou collé, jusqu'à 100 ms de silence ; dit s'il y avait quelque chose."""
+    jete = False
+    if au_clavier() and os.name == "nt":
+        import msvcrt
+
+        while msvcrt.kbhit():  # type: ignore[attr-defined,unused-ignore]
+            jete = bool(msvcrt.getwch())  # type: ignore[attr-defined,unused-ignore]
+    elif au_clavier():
+        with clavier_muet():
+            while select.select([sys.stdin], [], [], 0.1)[0] and os.read(sys.stdin.fileno(), 4096):
+                jete = True
+    return jete
+
+
+def lire_une_ligne() -> str:
+    """Rend une ligne d'un tube ; le reste d'une ligne démesurée n'est pas la réponse suivante."""
+    ligne = morceau = sys.stdin.readline(REMARQUE_MAX + 100) if sys.stdin is not None else ""
+    while morceau and not morceau.endswith("\n"):
+        morceau = sys.stdin.readline(REMARQUE_MAX)
+    return ligne
+
+
+# --- Les points à vérifier ------------------------------------------------------------------
+
+FAMILLES = ("promesse", "fait accompli", "cause", "règle", "absent du ticket", "forme")
+# Ce qui n'engage à rien est un petit monde fermé, ce qui peut se promettre n'a pas de fin :
+# une clause est de la première sorte dont elle a un mot. Dans un mot, ^ est le début de la
+# clause, * des lettres, _ une espace, ~ des pronoms, + la fin d'un verbe ; le reste est de `re`.
+ECARTS = {  # ce qui est mis de côté
+    "demande ou reprise": r"""(?<!rendez)-(?:vous|nous|je|ils?|elles?|ce|t) merci remerci* prie prions
+        ^(?:ne_)?(?:nous_)?(?!vous|assez|chez|rendez)*[^r]ez besoin please thank* vous_(?:dites|avai*)
+        ^(?!nous|je).{0,20}?\bvous_(?!n'|av|[pd]*vez|bénéf*|cons*|gard*)~*[^r]ez
+        ^.{0,9}\byou_(?!will|can|may|must|get|receive|do|are_[ce])* (?:on|selon|d'après)_vo*""",
+    "politesse": """^hello désolé* navré* excus* regre* confuse?s? compr* mesur* soulag* sincèr*
+        relu lu reçu* noté* connaissance parvenu* dépend* au_sérieux reste restons étudi+ examin+
+        regard+ vérifi+ compar+ interrog* repren* ver+ i+ li+ suggér* conseill+ écri* répond+
+        reviend+ tiend+ pour+ devons voulons permett+ partag* souhait* aid* demand+ espér* préf*
+        signalé* sorry apolog* understand* noted reply (?:get|come)_back""",
+    "réserve": """(?:nous|je)_n[e'] (?:we|i)_(?:*_)?*(?:not|n't) would could ^si ^if ^pour ^to
+        ^before ^dès ^quand ^when (?!devr)*r(?:ait|aient|iez|ions)""",
+}
+SORTES = ECARTS | {  # ce qui est marqué, puis ce qui dit qui parle
+    "promesse": r"""(?!opéra)*ra (?!front)*ront (?!env)*[^é]rons (?!v)*rai vous\b.{0,40}\b*[^é]rez
+        vous_(?:bénéf|cons|gard)*ez vous_(?:est|sont)_* vous_êtes_*_(?:couv|remb|exon|disp)*
+        (?:une?|le|la)_*_vous_*e n'avez_rien offert* d'accord_pour à_nos_frais will *'ll
+        (?:are|am|is|i'm|we're)_*ing on_its_way you_(?:can|get|receive)""",
+    "cause": """en_raison à_cause suite_à faute_d* car parce_qu* ruptures? pannes? erreurs? vien*_d*
+        (?:d(?:û|ue|us|ues)|liée?s?|tient)_(?:à|aux?) because due_to caused_by which_is_why""",
+    "règle": """couvr* prévoi* garanti* (?:avez|ouvre)_droit doi(?:t|vent) conformément en_charge
+        sans_rendez* vous_pouvez peu(?:t|vent)_être jamais terms must cover* entitle* usually""",
+    "fait accompli": """avons j'ai sommes comme_convenu v(?:ien|en)*_d* have has had (?:is|are)_now
+        (?:we|i|is|are|was|were)_(?:*ly_)?*(?:ed|en)
+        (?:est|sont|a|ont|été)_(?:*ment_|bien_|déjà_|désormais_)?(?:*ée?s?|*[iu][ts]?e?s?|clos)""",
+    "en notre nom": "nous_~(?:*ons|sommes) je j'* we i",
+    "sujet": "^l[ea]s? ^l'* ^une? ^ces? ^cette ^notre ^toute ^the ^all",
+    "souhait": "veux voudrais aimerais demand* merci want please",
+}
+SIGNES = {"*": r"\w*", "_": " ", "+": "s?ons|e?r(?:ons|ai|a)", "~": r"(?:\w{1,4}[ ']){0,4}"}
+# Une clause finit avec la phrase, la ligne, une virgule, une parenthèse, un tiret ou un « et ».
+CLAUSE = r"(?:\d\d?[.)] )?.+?(?:[.!?;:]+(?!\w)|, (?!\d)|[()]| [-–—] |\b(?:et|and|mais|but)\b|$)"
+
+# Une case se lit valeur=mots de même sens ; la valeur d'un mois est son numéro.
+CASES = {
+    "NOMBRE": """1=un,une,one 2=deux,two 3=trois,three 4=quatre,four 5=cinq,five 6=six
+        7=sept,seven 8=huit,eight 9=neuf,nine 10=dix,ten 11=onze 12=douze,twelve 13=treize
+        14=quatorze 15=quinze 16=seize 20=vingt,twenty 30=trente,thirty 40=quarante 50=cinquante
+        60=soixante 80=quatre-vingts,quatre-vingt 100=cents,cent,hundred 1000=mille""",
+    "UNITE": """€=€,euros,euro,eur £=£,pounds %=% h=heures,heure,hours,hour,h,am
+        min=minutes,minute,min j=jours,jour,days,day,j s=semaines,semaine,weeks,week
+        m=mois,months,month an=ans,an,years,year rang=er,ère,ème,e,st,nd,rd,th""",
+    "MOIS": """1=janvier,january 2=février,february 3=mars,march 4=avril,april 5=mai,may 6=juin,june
+        7=juillet,july 8=août,aout,august 9=septembre,september 10=octobre,october
+        11=novembre,november 12=décembre,december""",
+    "JOUR": """0=lundi,monday 1=mardi,tuesday 2=mercredi,wednesday 3=jeudi,thursday
+        4=vendredi,friday 5=samedi,saturday 6=dimanche,sunday""",
+}
+LUES = re.findall(r"(\S+)=(\S+)", " ".join(CASES.values()))
+VALEURS = {mot: valeur for valeur, mots in LUES for mot in mots.split(",")}
+# Adresses, téléphones, références, jours, puis noms ; « 2. » et « 24h/24 » ne sont rien.
+TEXTES = r"""^\d\d?[.)] |\b24 ?h\w* ?(?:/|sur) ?24\b|\b7 ?j\w* ?(?:/|sur) ?7\b
+    |(?P<texte>\b[\w.+-]{1,64}@[\w.-]{1,64}\w|(?:https?://|\bwww\.)[^\s<>"')\]]*[\w/]
+    |\b[\w-]{1,64}\.(?:com|fr|net|org|eu|io)\b(?:/[^\s<>"')\]]*[\w/])?
+    |(?:\+|\b0)\d?(?:[ .()-]{0,2}\d){8,20}\b|\b(?=[a-z-]{0,30}\d)(?!\d+([a-z]+\d{0,2})?\b(?!-))[\w-]+
+    |\b(?:JOUR|(?:après-)?demain|hier|aujourd'hui|tomorrow|today|yesterday|ce soir)\b)
+    |(?:(?<=[\w,;)] )|(?<=\b[ld]'))(?!(?:MOIS|JOUR|monsieur|madame|mme|mrs|internet)\b)
+    (?-i:[A-ZÀ-Þ][\w']*[a-zß-ÿ]\w+)(?P<nom>)"""
+# Un nombre et son unité, avant (£25, March 3rd) ou après (30 €, 15 mars, 15/03, 14 h 30).
+NOMBRES = r"""(?=[\d€£]|\b[^\W\d_])(?:(?P<avant>[€£]|MOIS\b) ?)?
+    (?P<nombre>\d{1,3}(?:[ .,]\d{3})+(?!\d)(?:[.,]\d\d?)?|\d{1,15}(?:[.,]\d{1,9})?
+    |\bNOMBRE(?:[ -](?:et )?NOMBRE){0,5}\b)(?:[ -]?(?:de |of |d')?
+    (?:(?P<apres>UNITE|MOIS)(?![^\W\d])|/0?(?P<mois>\d\d?)(?:/\d{2,4})?\b)
+    (?:(?<=[h€s]) ?(?P<reste>\d\d)\b(?! ?(?:€|EUR|%|h)))?)?"""
+FORME = r"""\[[^\]\n.…]{2,80}\](?:\([^)\n]{1,200}\))?|\{\{?[^{}\n]{1,40}\}\}?|_{3,}|\.{4,}|```
+    |\([^()\n]{0,40}\b(?:à (?:insérer|compléter)|to (?:insert|add))\b[^()\n]{0,20}\)|�|ã[©¨ §´]
+    |<[a-z][\w '-]{1,30}>|\bx{3,}\b|\bx\w?(?:[/.: -]x{2,})+|\b(?:todo|tbd|à compléter)\b
+    |^(?:voici|here is|here's|below is)\b.{0,60}\b(?:brouillon|réponse|draft|reply)\b
+    |(\*\*?|__|`)[^*\s_`][^*\n`]{0,200}\1|^(?:#{1,6} .*|\* .*|---+ ?$|\|.+\|)"""
+
+
+class Point(NamedTuple):  # un passage à relire, texte[debut:fin], et l'une des FAMILLES
+    debut: int
+    fin: int
+    famille: str
+
+
+@cache
+def motif(nom: str) -> re.Pattern[str]:
+    """Une sorte ou une expression, compilée au premier emploi."""
+    choix = "".join(map(str.strip, nom.splitlines()))
+    sens = {nom: "|".join(re.findall(r"[=,]([^,\s]+)", table)) for nom, table in CASES.items()}
+    if nom in SORTES:
+        choix, sens = rf"\b(?:{'|'.join(SORTES[nom].split())})\b", SIGNES
+    for signe in sens:
+        choix = choix.replace(signe, f"(?:{sens[signe]})")
+    return re.compile(choix, re.MULTILINE | (re.IGNORECASE if nom is TEXTES else 0))
+
+
+def plier(texte: str) -> tuple[str, list[int]]:
+    """Le texte sans signe invisible ni espace doublée, et le rang de chaque signe."""
+    texte = re.sub(r"[^\S\n]", " ", texte).replace("’", "'").replace("İ", "I")
+    texte = re.sub(r"(?<=[\w,])\n(?=[a-zà-ÿ])", " ", texte)  # phrase repliée
+    texte = re.sub(r"(?<=\d):(?=\d\d\b)", "h", texte)
+    texte = texte.replace("demi-heure", "30 minutes").replace("quart d'heure", "15 minutes   ")
+    caches = re.escape("".join(signe for signe in set(texte) - {"\n"} if visible(signe) != signe))
+    rangs = [garde.start() for garde in re.finditer(rf"(?s)(?![\0{caches}]|(?<=[ \n]) ).", texte)]
+    return "".join(texte[rang] for rang in rangs), rangs
+
+
+def racines(texte: str) -> set[str]:
+    """Le début des mots longs : le même pour remboursé et rembourser."""
+    return {mot[:5] for mot in re.findall(r"(?<!\w)(?!votre|notre|cette)[^\W\d_]{4,}", texte)}
+
+
+def affirmations(bas: str, source: str) -> Iterator[tuple[int, int, str]]:
+    """Les clauses dites en notre nom, par élimination."""
+    dites = [dite for dite in re.findall(r"[^\n.!?]+[\n.!?]?", source) if dite[-1] != "?"]
+    connues = racines(" ".join(dite for dite in dites if not motif("souhait").search(dite)))
+    ecart = False  # une demande écarte aussi la suite de sa phrase
+    for trouvee in motif(CLAUSE).finditer(bas):
+        clause = trouvee[0].lstrip(" -•,")
+        sorte = next((nom for nom in SORTES if motif(nom).search(clause)), "")
+        engage = sorte == "promesse" or motif("en notre nom").search(clause)
+        sujet = motif("sujet").match(clause) and re.search(r"[.!;:]$|\b(?:est|sont|is)\b", clause)
+        ecart = sorte == "demande ou reprise" or clause.endswith("?") or (ecart and not engage)
+        neuve = len(racines(clause) - connues) >= max(2, len(racines(clause)) / 2)
+        if not ecart and sorte not in ECARTS and (engage or (neuve and (sujet or sorte in FAMILLES))):
+            famille = sorte if sorte in FAMILLES else "promesse" if engage else "règle"
+            yield trouvee.end() - len(clause), trouvee.end(), famille
+        ecart = ecart and trouvee[0][-1] not in ".!?"
+
+
+@cache
+def lire_valeur(avant: str, nombre: str, apres: str, mois: str, reste: str) -> tuple[float, str]:
+    """La valeur des groupes de NOMBRES, et celle de l'unité ou du mois."""
+    total = 0.0
+    for mot in re.split(r" |-(?!vingt)", nombre):
+        rang = int(VALEURS.get(mot, 0))
+        total = max(total, 1) * rang if rang >= 100 else total + rang
+    if nombre[0].isdigit():
+        total = float(re.sub(r"[ .,](?=\d{3}\b)", "", nombre).replace(",", "."))
+    unite = mois or VALEURS.get(apres or avant, "")
+    return total + int(reste or 0) / 100, unite  # 14 h 30, 12 € 50
+
+
+def faits(plie: str, source: str) -> Iterator[tuple[int, int, str]]:
+    """Les nombres, dates, références, adresses et noms que le ticket n'a pas."""
+    mots = re.findall(r"[^\W_]+", source)
+    serre, connus = "".join(mots), set(mots)
+    # Une ligne sans ponctuation finale est une signature : ses noms ne sont rien.
+    corps = re.sub(r"(?m)^.*[^.!?:;, \n] ?$", lambda ligne: ligne[0].lower(), plie)
+    for fait in motif(TEXTES).finditer(corps):
+        lu = re.sub(r"[\W_]", "", fait[0].lower())
+        lu = lu[-9:] if lu.isdigit() else lu  # 06 et +33 6
+        connu = lu in connus or ((fait["texte"] or len(lu) > 6) and lu in serre)
+        if fait.lastgroup and not connu:
+            yield *fait.span(), FAMILLES[4]
+    lus = {lire_valeur(*groupes) for groupes in motif(NOMBRES).findall(source)}
+    nus = [*(nombre for nombre, _ in lus), *map(float, re.findall(r"\d{3,15}", source))]
+    lus |= {(nombre, "*") for nombre in [*nus, 1, 2, 9, 100, 1000]}  # « deux », « à neuf », « cent »
+    reste = motif(TEXTES).sub(lambda fait: "_" * len(fait[0]), plie).lower()
+    for fait in motif(NOMBRES).finditer(reste):
+        nombre, unite = lire_valeur(*fait.groups(""))
+        if unite != "rang" and not lus & {(nombre, unite or "*"), (nombre, ""), (nombre, "rang")}:
+            yield *fait.span(), FAMILLES[4]
+
+
+def formes(bas: str, source: str) -> Iterator[tuple[int, int, str]]:
+    """Champs à remplir, Markdown, jour impossible, copie, autre langue."""
+    for trouve in motif(FORME).finditer(bas):
+        if trouve[0] not in source:
+            yield *trouve.span(), "forme"
+    for date in motif(r"(JOUR) (?:le )?(\d\d?)\w* (MOIS) (\d{4})\b").finditer(bas):
+        jour, mois = int(VALEURS[date[1]]), int(VALEURS[date[3]])
+        with suppress(ValueError):  # le 31 avril
+            if calendar.weekday(int(date[4]), mois, int(date[2])) != jour:
+                yield *date.span(), "forme"
+    mots = list(re.finditer(r"[^\W\d_]+", bas))
+    lus, dits = [mot[0] for mot in mots], re.findall(r"[^\W\d_]+", re.sub(r"(?m)^>.*", "", source))
+    suites = set(zip(dits, dits[1:], dits[2:], dits[3:]))
+    copies = [rang for rang in range(len(lus)) if tuple(lus[rang : rang + 4]) in suites]
+    if len(lus) > 15 and len(copies) >= 0.35 * len(lus):
+        yield mots[copies[0]].start(), mots[copies[-1] + 3].end(), "forme"
+    for outils in ("le les des une pour vous nous votre je", "the and you your for with is this"):
+        lue, ecrite = (sum(mot in outils.split() for mot in m) / len(m or "-") for m in (dits[:70], lus))
+        if lue > 0.05 and ecrite < 0.03 and len(set(lus)) > 7:
+            yield 0, min(60, len(bas)), "forme"
+
+
+def points_a_verifier(texte: str, ticket: Ticket) -> list[Point]:
+    """Les passages à relire de près, dans l'ordre du texte : jamais un verdict."""
+    plie, rangs = plier(texte)
+    source = re.sub(r"‹U\+[0-9A-F]+›", "", f"{ticket.sujet}.\n{ticket.message}")
+    bas, source = plie.lower(), plier(source)[0].lower()
+    trouves = [*affirmations(bas, source), *faits(plie, source), *formes(bas, source)]
+    points, fins = [], dict.fromkeys(FAMILLES, 0)
+    for debut, fin, famille in sorted(trouves):
+        if rangs[debut] >= fins[famille]:
+            fins[famille] = rangs[fin - 1] + 1
+            points.append(Point(rangs[debut], fins[famille], famille))
+    return points
+
+
+# --- Le ticket ------------------------------------------------------------------------------
+
+IDENTIFIANT = re.compile(r"[a-z0-9-]{1,64}")
+TAILLE_MAX_TICKET, TAILLE_MAX_BROUILLON = 256 * 1024, 1024 * 1024  # octets
+
+
 class Interdit(Exception):
     """Donnée refusée par une règle ; le texte dit laquelle, sans citer la donnée."""
 
 
+class Ticket(NamedTuple):
+    """Un ticket validé, tel que la personne et le modèle le lisent."""
+
+    id: str
+    sujet: str
+    message: str
+    ecartes: tuple[str, ...] = ()  # les champs du fichier qui ne partiront pas
+    caches: int = 0  # combien de caractères invisibles y sont devenus des codes
+
+    @property
+    def nom(self) -> str:  # du brouillon, tel qu'on le dit à une personne
+        return f"brouillons/{self.id}.txt"
+
+    @property
+    def brouillon(self) -> Path:
+        return DOSSIER / self.nom
+
+    @property
+    def copie(self) -> Path:  # l'ancien brouillon, quand un autre l'a remplacé
+        return DOSSIER / f"{self.nom}~"
+
+
+def charger_ticket(demande: str) -> Ticket:
+    """Lit tickets/DEMANDE.json. Lève Arret (code 2) qui nomme le fichier et la faute."""
+    if not IDENTIFIANT.fullmatch(demande):
+        regle = "minuscules, chiffres ou tirets, 64 au plus"
+        refuse = f"Identifiant refusé : « {en_ligne(demande)} » ({regle})"
+        raise Arret(f"{refuse}. {tickets_presents(demande)}", USAGE)
+    nom = f"tickets/{demande}.json"
+    try:
+        contenu = lire_fichier(DOSSIER / nom, TAILLE_MAX_TICKET)
+        if contenu is None:
+            raise Arret(f"Ticket inconnu : « {demande} ». {tickets_presents(demande)}", USAGE)
+        objet = lire_objet(contenu.decode("utf-8-sig"))
+        if lire_texte(objet, "id") != demande:
+            raise Interdit(f'"id" doit être "{demande}", le nom du fichier')
+        sujet, message = (lire_texte(objet, cle).replace("\r\n", "\n") for cle in ("sujet", "message"))
+    except (Interdit, UnicodeDecodeError) as erreur:
+        faute = erreur if isinstance(erreur, Interdit) else "il n'est pas en UTF-8"
+        raise Arret(f"Ticket refusé : {nom} : {faute}. Corrigez le fichier.", USAGE) from None
+    ecartes = tuple(cle for cle in objet if cle not in CHAMPS)
+    return Ticket(demande, visible(sujet), visible(message), ecartes, nombre_de_caches(f"{sujet}\n{message}"))
+
+
+def lire_objet(texte: str) -> dict[str, Any]:
+    """Lit un objet JSON sans clé répétée. Lève Interdit."""
+
+    def sans_doublon(paires: list[tuple[str, Any]]) -> dict[str, Any]:
+        if len(dict(paires)) != len(paires):
+            raise Interdit("une clé y figure deux fois")
+        return dict(paires)
+
+    try:
+        objet = json.loads(texte, object_pairs_hook=sans_doublon)
+    except json.JSONDecodeError as erreur:
+        coupe = r"une fin de ligne (écrivez \n) ou une tabulation (\t) coupe un texte"
+        faute = coupe if "control character" in erreur.msg else "ce n'est pas du JSON complet"
+        raise Interdit(f"{faute}, ligne {erreur.lineno}, colonne {erreur.colno}") from None
+    except (ValueError, RecursionError):  # ValueError : plus de 4 300 chiffres
+        raise Interdit("un nombre y est démesuré, ou l'imbrication trop profonde") from None
+    if not isinstance(objet, dict):
+        raise Interdit("il faut un objet JSON, ni liste ni texte entre guillemets")
+    return objet
+
+
+def lire_texte(objet: dict[str, Any], cle: str) -> str:
+    """Rend la chaîne rangée sous cette clé. Lève Interdit si elle est inutilisable."""
+    texte = objet.get(cle)
+    if not isinstance(texte, str):
+        raise Interdit(f"« {cle} » n'est pas une chaîne" if cle in objet else f"il manque « {cle} »")
+    if re.search("[\ud800-\udfff]", texte):
+        raise Interdit(f"« {cle} » contient un demi-caractère impossible à enregistrer")
+    if not any(visible(signe) == signe and not signe.isspace() for signe in texte):
+        raise Interdit(f"« {cle} » est vide")
+    return texte
+
+
+def identifiant_de(nom: str) -> str:
+    """L'identifiant le plus proche du nom donné par un outil de support : `zd-42` pour `ZD_42`."""
+    nom = unicodedata.normalize("NFKD", re.split(r"[/\\]", nom)[-1].lower().removesuffix(".json"))
+    return "-".join(re.findall("[a-z0-9-]+", nom.encode("ascii", "ignore").decode()))[:64]
+
+
+def tickets_presents(demande: str = "") -> str:
+    """Dit le nom à taper ou le fichier à renommer ; à défaut, les tickets qui existent."""
+    dossier, voulu = DOSSIER / "tickets", identifiant_de(demande)
+    noms = sorted(chemin.stem for chemin in dossier.glob("*.json"))
+    noms.sort(key=lambda nom: nom == identifiant_de(nom))  # le bien nommé l'emporte
+    fichiers = {identifiant_de(nom): nom for nom in noms if identifiant_de(nom)}
+    if voulu not in fichiers:
+        liste = [nom if nom == cle else f"{nom} (à renommer {cle})" for cle, nom in sorted(fichiers.items())]
+        presents = en_ligne(", ".join(liste) or "aucun", 500)
+        return f"Tickets présents dans {en_ligne(str(dossier), 1000)} : {presents}."
+    nom = en_ligne(fichiers[voulu])
+    renommer = f'Renommez tickets/{nom}.json en {voulu}.json, mettez-y "id": "{voulu}", puis'
+    return f"{'Sans dossier ni extension,' if nom == voulu else renommer} tapez : {voulu}"
+
+
 # --- Le disque ------------------------------------------------------------------------------
 
+ATTENTE_MAX = 3.0  # secondes, pour un dossier qu'un autre lancement réserve
 CAUSES = {  # les textes du système sont en anglais
     "EACCES EPERM": "droits insuffisants",
     "EROFS": "disque en lecture seule",
@@ -117,1207 +1053,488 @@ CAUSES = {  # les textes du système sont en anglais
 }
 
 
-def cause(erreur: OSError) -> str:
+def raison_du_systeme(erreur: OSError) -> str:
     """Dit en français pourquoi le système a refusé."""
     nom = errno.errorcode.get(erreur.errno or 0, "inconnue")
     return next((phrase for noms, phrase in CAUSES.items() if nom in noms.split()), f"erreur {nom}")
 
 
-def lire_fichier(chemin: Path, taille_max: int) -> bytes | None:
-    """Rend les octets d'un fichier ordinaire d'au plus `taille_max` octets, None s'il n'existe pas.
-
-    Lève Interdit si c'est un tube, un périphérique ou un fichier trop gros, OSError pour un lien, un
-    dossier ou un fichier illisible.
-    """
-    if chemin.is_symlink():  # Windows n'a pas O_NOFOLLOW
-        raise OSError(errno.ELOOP, "lien")
-    # Le fichier peut changer après la première ligne : ni lien suivi, ni attente sur un tube.
-    options = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
+def lire_fichier(chemin: Path, taille_max: int = TAILLE_MAX_BROUILLON) -> bytes | None:
+    """Rend un fichier ordinaire, None s'il n'existe pas. Lève Interdit pour tout le reste."""
+    sans = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)  # ni lien, ni attente d'un tube
     try:
-        with open(chemin, "rb", opener=lambda nom, mode: os.open(nom, mode | options)) as fichier:
-            if not stat.S_ISREG(os.fstat(fichier.fileno()).st_mode):
-                raise Interdit("ce n'est pas un fichier ordinaire")
+        with open(chemin, "rb", opener=lambda nom, mode: os.open(nom, mode | sans)) as fichier:
             contenu = fichier.read(taille_max + 1)
+            if not os.path.isfile(fichier.fileno()):
+                raise Interdit(f"{chemin.name} n'est pas un fichier ordinaire")
+            if len(contenu) > taille_max:
+                raise Interdit(f"{chemin.name} dépasse {taille_max // 1024} Kio")
+            return contenu
     except FileNotFoundError:
         return None
-    if len(contenu) > taille_max:
-        raise Interdit(f"il dépasse {taille_max // 1024} Kio")
+    except OSError as erreur:
+        raise Interdit(f"{raison_du_systeme(erreur)} ({chemin.name})") from None
+
+
+def relire_brouillon(ticket: Ticket) -> bytes | None:
+    """Rend le brouillon du disque. Lève Arret (code 1) si on ne pourrait le remplacer."""
+    try:
+        contenu = lire_fichier(ticket.brouillon)
+        if contenu is not None:  # il devra trouver sa place sous `~`
+            lire_fichier(ticket.copie)
+    except Interdit as erreur:
+        raise Arret(f"Écriture impossible dans brouillons/ : {erreur} ; déplacez-le.", ECHEC) from None
     return contenu
 
 
-PROVISOIRES: set[Path] = set()  # fichiers en cours d'écriture, que rien ne doit laisser derrière
-
-
-def retirer_les_provisoires() -> None:
-    """Retire ce qu'une écriture interrompue aurait laissé."""
-    while PROVISOIRES:
-        PROVISOIRES.pop().unlink(missing_ok=True)
-
-
-def ecrire_fichiers(contenus: dict[Path, bytes]) -> None:
-    """Remplace ces fichiers d'un seul coup, lisibles par leur seul propriétaire. Lève OSError.
-
-    Tout est écrit à côté avant le premier remplacement : un disque plein ne coûte aucun ancien
-    fichier. Les noms provisoires sont notés avant l'ouverture, pour un Ctrl-C à n'importe quel instant.
-    """
-    provisoires = {chemin: chemin.with_name(f".{chemin.name}.{secrets.token_hex(8)}") for chemin in contenus}
-    options = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0)
+def enregistrer(ticket: Ticket, texte: str, brouillon_montre: bytes | None) -> None:
+    """Met le texte à la place du brouillon montré avec lui, puis relit. Lève Arret (code 1)."""
+    contenu, dossier = texte.encode(), ticket.brouillon.parent
     try:
-        PROVISOIRES.update(provisoires.values())
-        for chemin, contenu in contenus.items():
-            with open(os.open(provisoires[chemin], options, 0o600), "wb") as fichier:
-                fichier.write(contenu)
-                fichier.flush()
-                os.fsync(fichier.fileno())
-        for chemin, provisoire in provisoires.items():
-            os.replace(provisoire, chemin)
-    finally:
-        retirer_les_provisoires()
-
-
-# --- Le ticket ------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True)
-class Ticket:
-    """Un ticket validé ; `ecartes` nomme les champs du fichier qui ne partiront pas."""
-
-    id: str
-    sujet: str
-    message: str
-    ecartes: tuple[str, ...] = ()
-
-    @property
-    def brouillon(self) -> Path:
-        """Le fichier où la réponse approuvée est écrite."""
-        return DOSSIER / "brouillons" / f"{self.id}.txt"
-
-    @property
-    def copie(self) -> Path:
-        """Le brouillon précédent, gardé quand un autre le remplace."""
-        return self.brouillon.with_name(f"{self.id}.txt~")
-
-
-def lire_objet(texte: str) -> dict[str, Any]:
-    """Lit un objet JSON strictement (RFC 8259, sans clé répétée). Lève Interdit."""
-
-    def sans_doublon(paires: list[tuple[str, Any]]) -> dict[str, Any]:
-        if len(objet := dict(paires)) != len(paires):
-            raise Interdit("une clé y figure deux fois")
-        return objet
-
-    try:
-        objet = json.loads(texte, object_pairs_hook=sans_doublon, parse_constant=int)
-    except json.JSONDecodeError as erreur:
-        position = f"ligne {erreur.lineno}, colonne {erreur.colno}"
-        raise Interdit(f"ce n'est pas du JSON complet ({position})") from None
-    except RecursionError:
-        raise Interdit("le JSON y est imbriqué trop profondément") from None
-    except ValueError:  # int() refuse NaN, Infinity et plus de 4 300 chiffres
-        raise Interdit("il contient un nombre impossible (NaN, infini ou démesuré)") from None
-    if not isinstance(objet, dict):
-        texte = "c'est du texte entre guillemets, pas" if isinstance(objet, str) else "ce n'est pas"
-        raise Interdit(f"{texte} un objet JSON")
-    return objet
-
-
-def lire_texte(objet: dict[str, Any], nom: str) -> str:
-    """Rend la chaîne rangée sous ce nom. Lève Interdit si elle manque, est vide ou illisible."""
-    if nom not in objet:
-        raise Interdit(f"il manque « {nom} »")
-    if not isinstance(texte := objet[nom], str):
-        raise Interdit(f"« {nom} » n'est pas une chaîne de caractères")
-    try:
-        texte.encode("utf-8")
-    except UnicodeEncodeError:
-        raise Interdit(f"« {nom} » contient un demi-caractère impossible à enregistrer") from None
-    if not any(visible(signe) == signe and not signe.isspace() for signe in texte):
-        raise Interdit(f"« {nom} » est vide")
-    return texte
-
-
-def tickets_presents() -> str:
-    """Dit quels tickets existent et dans quel dossier, pour corriger une faute de frappe."""
-    noms = sorted(chemin.stem for chemin in (DOSSIER / "tickets").glob("*.json"))
-    liste = ", ".join(filter(IDENTIFIANT.fullmatch, noms)) or "aucun"
-    return f"Tickets présents dans {en_ligne(str(DOSSIER / 'tickets'), 1000)} : {en_ligne(liste, 500)}."
-
-
-def verifier_identifiant(identifiant: str) -> str:
-    """Rend l'identifiant s'il est permis. Lève Arret (code 2) avec la forme à taper."""
-    if PERIPHERIQUE.fullmatch(identifiant):
-        raise Arret(f"« {identifiant} » est réservé par Windows ; renommez le ticket.", USAGE)
-    if IDENTIFIANT.fullmatch(identifiant):
-        return identifiant
-    probable = re.split(r"[/\\]", identifiant)[-1].lower().removesuffix(".json")
-    if IDENTIFIANT.fullmatch(probable):
-        conseil = f"Sans dossier ni extension, tapez : python draft_ticket.py {probable}"
-    else:
-        conseil = f"Attendu : 1 à 64 minuscules, chiffres ou tirets. {tickets_presents()}"
-    raise Arret(f"Identifiant refusé : « {en_ligne(identifiant)} ». {conseil}", USAGE)
-
-
-def lire_le_ticket(identifiant: str) -> Ticket:
-    """Lit tickets/IDENTIFIANT.json. Lève Arret (code 2) qui nomme le fichier et la faute."""
-    nom = f"tickets/{verifier_identifiant(identifiant)}.json"
-    try:
-        contenu = lire_fichier(DOSSIER / nom, TAILLE_MAX_TICKET)
-        if contenu is None:
-            raise Arret(f"Ticket inconnu : « {identifiant} ». {tickets_presents()}", USAGE)
-        objet = lire_objet(contenu.decode("utf-8-sig"))
-        # Fins de ligne de Windows ramenées à \n : l'écran et le modèle lisent la même chose.
-        champs = {cle: lire_texte(objet, cle).replace("\r\n", "\n") for cle in CHAMPS}
-        if champs["id"] != identifiant:
-            raise Interdit("« id » n'est pas le nom du fichier")
-    except UnicodeDecodeError:
-        raise Arret(f"Ticket refusé : {nom} n'est pas en UTF-8 ; convertissez-le.", USAGE) from None
-    except OSError as erreur:
-        raise Arret(f"Ticket illisible : {nom} : {cause(erreur)}.", USAGE) from None
+        dossier.mkdir(exist_ok=True)
+        with reserver(dossier) as libre:
+            if not libre or relire_brouillon(ticket) != brouillon_montre:
+                faute = "Le brouillon a changé, ou un autre s'enregistre"
+                raise Arret(f"{faute} : rien n'a été remplacé ; relancez.", ECHEC)
+            remplacer(ticket, contenu, brouillon_montre)
+            if lire_fichier(ticket.brouillon) != contenu:
+                raise Interdit("ce n'est pas le texte approuvé")
     except Interdit as erreur:
-        raise Arret(f"Ticket refusé : {nom} : {erreur}. Corrigez le fichier.", USAGE) from None
-    return Ticket(**champs, ecartes=tuple(cle for cle in objet if cle not in CHAMPS))
-
-
-# --- L'écran --------------------------------------------------------------------------------
-
-MARGE = "| "
-CACHEES = {"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"}  # catégories générales d'Unicode
-# Invisibles sans être de ces catégories : lettres sans dessin, sélecteurs de variante.
-SANS_DESSIN = re.compile(
-    "[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u2800\u3164\ufe00-\ufe0f\uffa0\U000e0100-\U000e01ef]"
-)
-_emoji = "[©®‼⁉™ℹ←-⇿⌀-➿⤀-⥿⬀-⯿〰〽㊗㊙\U0001f000-\U0001faff]"
-DANS_UN_EMOJI = re.compile(
-    f"(?<={_emoji})\ufe0f|(?<=[0-9#*])\ufe0f(?=\u20e3)|(?:(?<={_emoji})|(?<={_emoji}\ufe0f))\u200d(?={_emoji})"
-)
-
-
-def visible(texte: str) -> str:
-    """Rend sans danger tout texte venu du dehors : ticket, modèle, serveur, argv, fichier.
-
-    Ce qui ne se voit pas devient un code (`‹U+202E›`), une tabulation quatre espaces. Restent la
-    fin de ligne, les espaces (insécables comprises), les accents et les emoji.
-    """
-    texte = texte.replace("\t", "    ")
-    permis = {trouve.start() for trouve in DANS_UN_EMOJI.finditer(texte)}
-    return "".join(
-        f"‹U+{ord(signe):04X}›"
-        if (unicodedata.category(signe) in CACHEES or SANS_DESSIN.match(signe)) and signe != "\n" and rang not in permis
-        else signe
-        for rang, signe in enumerate(texte)
-    )
-
-
-def nombre_de_caches(texte: str) -> int:
-    """Combien de caractères `visible` remplace par un code."""
-    return visible(texte).count("‹U+") - texte.count("‹U+")
-
-
-def en_ligne(texte: str, longueur: int = 200) -> str:
-    """Une citation sans danger, sur une seule ligne, d'au plus `longueur` caractères."""
-    texte = " ".join(visible(texte).split())
-    return texte if len(texte) <= longueur else texte[: longueur - 1] + "…"
-
-
-def colonnes(signe: str) -> int:
-    """Largeur à l'écran ; dans le doute la plus grande, car une ligne qui déborde perd sa marge."""
-    categorie = unicodedata.category(signe)
-    if signe == "\u200d" or (signe != "\ufe0f" and categorie in ("Mn", "Me")):
-        return 0
-    # Certains symboles sont devenus larges d'une version d'Unicode à l'autre.
-    return 2 if categorie in ("So", "No") or unicodedata.east_asian_width(signe) in "WF" else 1
-
-
-def largeur_de_l_ecran(flux: TextIO) -> int:
-    """Colonnes utilisables, de 20 à 200. La variable COLUMNS peut mentir : elle n'est pas lue."""
-    try:
-        largeur = os.get_terminal_size(flux.fileno()).columns
-    except (OSError, ValueError):
-        largeur = 80
-    return max(20, min(largeur, 200)) - 1  # remplir la dernière ferait passer à la ligne
-
-
-def replier(texte: str, largeur: int, flux: TextIO) -> Iterator[str]:
-    """Rend des rangées d'au plus `largeur` colonnes, coupées entre deux mots si possible."""
-    encodage = flux.encoding or "utf-8"
-    for ligne in texte.encode(encodage, "codes").decode(encodage).split("\n"):
-        debut = espace = occupe = 0
-        for rang, signe in enumerate(ligne):
-            while occupe + colonnes(signe) > largeur:
-                coupe = espace if espace > debut else rang
-                yield ligne[debut:coupe]
-                debut, occupe = coupe, sum(map(colonnes, ligne[coupe:rang]))
-            occupe += colonnes(signe)
-            espace = rang + 1 if signe == " " else espace
-        yield ligne[debut:]
-
-
-def montrer(texte: str) -> None:
-    """Affiche un texte du dehors derrière une marge qu'il ne peut pas imiter.
-
-    Les longues suites de lignes vides ou d'espaces, qui pousseraient la fin hors de vue, sont
-    remplacées à l'écran par leur nombre.
-    """
-    vides, espaces = r"(?m)^(?:[^\S\n]*\n){4,}", r"[^\S\n]{20,}"
-    texte = re.sub(vides, lambda m: f"‹{m[0].count(chr(10))} lignes vides›\n", visible(texte))
-    texte = re.sub(espaces, lambda m: f" ‹{len(m[0])} espaces› ", texte)
-    for rangee in replier(texte, largeur_de_l_ecran(sys.stdout) - len(MARGE), sys.stdout):
-        print(MARGE + rangee)
-
-
-def en_retrait(phrase: str, flux: TextIO) -> str:
-    """Une phrase du programme, repliée ; ses suites sont en retrait, une citation n'ouvre pas de rangée."""
-    rangees = replier(phrase, largeur_de_l_ecran(flux) - 2, flux)
-    return "\n  ".join(rangee.rstrip() for rangee in rangees)
-
-
-def dire(phrase: str) -> None:
-    """Affiche une phrase du programme."""
-    print(en_retrait(phrase, sys.stdout), flush=True)
-
-
-def preparer_l_ecran() -> None:
-    """Aucun caractère ne peut arrêter le programme, ni à l'affichage ni à la saisie."""
-
-    def coder(erreur: UnicodeError) -> tuple[str, int]:
-        assert isinstance(erreur, UnicodeEncodeError)
-        ascii_ = {"‹": "<", "›": ">", "«": '"', "»": '"', "…": "...", "\u202f": " ", "\xa0": " "}
-        signes = erreur.object[erreur.start : erreur.end]
-        return "".join(ascii_.get(signe, f"<U+{ord(signe):04X}>") for signe in signes), erreur.end
-
-    codecs.register_error("codes", coder)
-    for flux, erreurs in ((sys.stdout, "codes"), (sys.stderr, "codes"), (sys.stdin, "replace")):
-        if hasattr(flux, "reconfigure"):
-            flux.reconfigure(errors=erreurs)
-
-
-def taille(texte: str) -> str:
-    """« 1 ligne, 42 caractères »."""
-    comptes = (texte.count("\n") + (not texte.endswith("\n")), "ligne"), (len(texte), "caractère")
-    return ", ".join(f"{nombre} {nom}{'s' if nombre > 1 else ''}" for nombre, nom in comptes)
+        raise Arret(f"Écrit, non relu tel quel : {ticket.nom} : {erreur}.", ECHEC) from None
+    except OSError as erreur:
+        intact = relire_brouillon(ticket) == brouillon_montre
+        etat = "Rien n'a été remplacé" if intact else "L'ancien texte y est sous un nom provisoire"
+        phrase = f"Écriture impossible dans brouillons/ : {raison_du_systeme(erreur)}. {etat}"
+        raise Arret(f"{phrase} ; corrigez cela, puis relancez.", ECHEC) from erreur
 
 
 @contextmanager
-def attente(suivi: Suivi) -> Iterator[None]:
-    """Dit ce qui se passe et depuis quand, sur un terminal seulement, puis s'efface."""
-    if not sys.stdout.isatty():
-        yield
+def reserver(dossier: Path) -> Iterator[bool]:
+    """Un lancement à la fois vérifie, écrit et relit ; faux si un autre garde le dossier."""
+    if os.name == "nt":  # Windows n'ouvre pas un dossier : la vérification seule
+        yield True
         return
-    fini, debut, largeur = threading.Event(), time.monotonic(), largeur_de_l_ecran(sys.stdout)
+    import fcntl
 
-    def battre() -> None:
-        while not fini.wait(0.2):
-            ligne = f"... {suivi.etape} ({time.monotonic() - debut:.0f} s)"
-            print(ligne[:largeur].ljust(largeur), end="\r", flush=True)
-        print(" " * largeur, end="\r", flush=True)
-
-    fil = threading.Thread(target=battre, daemon=True)
-    fil.start()
+    descripteur, limite, libre = os.open(dossier, os.O_RDONLY), time.monotonic() + ATTENTE_MAX, False
     try:
-        yield
+        while not libre and time.monotonic() < limite:
+            try:
+                fcntl.flock(descripteur, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                libre = True
+            except BlockingIOError:
+                time.sleep(0.02)
+            except OSError:  # un partage réseau sans verrou : la vérification seule
+                libre = True
+        yield libre
     finally:
-        fini.set()
-        fil.join()
+        os.close(descripteur)
 
 
-# --- La proposition, les outils et l'agent --------------------------------------------------
+def remplacer(ticket: Ticket, contenu: bytes, ancien: bytes | None) -> None:
+    """Remplace le brouillon et garde l'ancien sous `~`, ou ne change rien. Lève OSError."""
+    nouveau = ticket.brouillon.with_name(f".{ticket.id}.{secrets.token_hex(8)}")
+    garde = nouveau.with_name(f"{nouveau.name}~")
+
+    def defaire() -> None:
+        with suppress(OSError):
+            if garde.exists() and not nouveau.exists():  # le nouveau est en place, pas `~`
+                os.replace(garde, ticket.brouillon)
+            garde.unlink(missing_ok=True)  # avant l'autre, dont l'absence a un sens
+            nouveau.unlink(missing_ok=True)
+
+    with defaire_ensuite(defaire):  # dès avant l'ouverture, pour un signal à tout instant
+        ecrire(nouveau, contenu)
+        if ancien is not None and ancien != contenu:
+            ecrire(garde, ancien)  # avant tout remplacement : un disque plein ne coûte rien
+        os.replace(nouveau, ticket.brouillon)  # d'abord : s'il résiste, `~` n'a pas bougé
+        if garde.exists():
+            os.replace(garde, ticket.copie)
 
 
-@dataclass
-class Suivi:
-    """Ce qui s'est passé pendant ce lancement ; rien n'en est conservé."""
-
-    etape: str = "chargement du SDK"
-    modele: str = ""  # le nom envoyé au serveur
-    lu: bool = False  # lire_ticket a rendu le ticket
-    lu_avant: bool = False  # ... avant que la réponse en cours soit demandée au modèle
-    montres: list[str] = field(default_factory=list)  # les textes proposés, le dernier est en question
-    remarque: str = ""  # ce que la personne demande pour la version suivante
-    refuse: bool = False  # elle a refusé sans rien demander
-    approuve: str | None = None  # le texte montré auquel elle a dit oui
-    ancien: bytes | None = None  # le brouillon qui existait quand ce texte a été montré
-    enregistre: bool = False  # le texte approuvé a été écrit, puis relu sur le disque
-    motif: str = ""  # pourquoi aucune proposition n'a pu être montrée
-    appels: set[str] = field(default_factory=set)  # identifiants des appels d'outils déjà vus
-    avis: list[str] = field(default_factory=list)  # à dire dès que l'écran est libre
-
-
-def lire_proposition(arguments: str | None, ticket: Ticket) -> str:
-    """Rend le texte proposé, relu strictement. Lève Interdit avec la règle enfreinte."""
-    objet = lire_objet(arguments or "")
-    textes = {cle: lire_texte(objet, cle) for cle in ("ticket_id", "texte")}
-    if len(objet) > len(textes):
-        raise Interdit("il y a un argument de trop")
-    if textes["ticket_id"] != ticket.id:
-        raise Interdit("elle vise un autre ticket")
-    if len(textes["texte"]) > TAILLE_MAX_TEXTE:
-        raise Interdit(f"le texte dépasse {TAILLE_MAX_TEXTE} caractères")
-    return textes["texte"]
-
-
-def construire_agent(ticket: Ticket, suivi: Suivi) -> Agent[None]:
-    """Rend l'agent et ses deux outils, qui ne connaissent qu'un ticket : celui-ci.
-
-    Les outils sont `async` : dans un fil, ils pourraient encore écrire après un Ctrl-C. Leurs
-    erreurs arrêtent le programme au lieu de devenir une phrase pour le modèle.
-    """
-    from agents import Agent, AgentHooks, ToolsToFinalOutputResult
-    from agents.decorators import tool
-
-    @tool(failure_error_function=None)
-    async def lire_ticket(ticket_id: str) -> str:
-        """Rend le ticket à traiter : un objet JSON avec id, sujet et message.
-
-        Args:
-            ticket_id: L'identifiant reçu dans la demande, recopié sans changement.
-        """
-        if ticket_id != ticket.id:
-            suivi.avis.append(f"lire_ticket refusé pour un autre ticket : {en_ligne(ticket_id)}")
-            return "Refusé : seul le ticket de la demande peut être lu."
-        suivi.lu = True
-        # Le modèle reçoit ce que la personne a vu : les caractères cachés sont déjà des codes.
-        champs = {cle: visible(getattr(ticket, cle)) for cle in CHAMPS}
-        return json.dumps(champs, ensure_ascii=False)
-
-    @tool(needs_approval=True, failure_error_function=None)
-    async def enregistrer_brouillon(ticket_id: str, texte: str) -> str:
-        """Propose le brouillon complet ; une personne le lit, puis l'accepte ou le refuse.
-
-        Args:
-            ticket_id: L'identifiant reçu dans la demande, recopié sans changement.
-            texte: La réponse au client, entière, en texte brut.
-        """
-        if (ticket_id, texte) != (ticket.id, suivi.approuve):
-            raise Arret("Écriture refusée : ce texte n'est pas celui qui a été approuvé.", ECHEC)
-        enregistrer(ticket, texte, suivi.ancien)
-        suivi.enregistre = True
-        return "Brouillon enregistré."
-
-    class Etapes(AgentHooks[None]):
-        async def on_llm_start(self, *_: Any, **__: Any) -> None:
-            suivi.lu_avant = suivi.lu
-            suivi.etape = "le modèle rédige" if suivi.lu else "le modèle demande le ticket"
-
-        async def on_llm_end(self, _context: Any, _agent: Any, response: ModelResponse) -> None:
-            # Le SDK appliquerait à un identifiant déjà vu la décision prise pour le premier appel.
-            for call_id in filter(None, (getattr(item, "call_id", None) for item in response.output)):
-                if call_id in suivi.appels:
-                    raise sans_proposition("le modèle a réutilisé l'identifiant d'un appel", suivi)
-                suivi.appels.add(call_id)
-
-    def conclure_le_tour(_context: Any, results: list[Any]) -> ToolsToFinalOutputResult:
-        """Après une décision, plus aucune requête, sauf si la personne demande une autre version."""
-        decide = any(result.tool.name == "enregistrer_brouillon" for result in results)
-        return ToolsToFinalOutputResult(decide and not suivi.remarque, final_output="")
-
-    return Agent(
-        name="Brouillon",
-        instructions=INSTRUCTIONS,
-        model=suivi.modele,
-        tools=[lire_ticket, enregistrer_brouillon],
-        tool_use_behavior=conclure_le_tour,
-        hooks=Etapes(),
-    )
-
-
-def lire_le_brouillon(ticket: Ticket) -> bytes | None:
-    """Rend le brouillon déjà sur le disque. Lève Arret (code 1) si on ne pourrait le remplacer."""
-    try:
-        return lire_fichier(ticket.brouillon, TAILLE_MAX_BROUILLON)
-    except OSError as erreur:
-        raise Arret(f"Écriture impossible : {cause(erreur)}. Rien n'a été remplacé.", ECHEC) from None
-    except Interdit as erreur:
-        nom = f"brouillons/{ticket.brouillon.name}"
-        raise Arret(f"Écriture impossible : {nom} : {erreur}.", ECHEC) from None
-
-
-def enregistrer(ticket: Ticket, texte: str, ancien: bytes | None) -> None:
-    """Écrit le brouillon, garde l'ancien sous `.txt~`, puis relit. Lève Arret (code 1)."""
-    chemin, contenu = ticket.brouillon, texte.encode("utf-8")
-    if lire_le_brouillon(ticket) != ancien:
-        raise Arret("Le brouillon a changé pendant votre lecture : rien n'a été remplacé ; relancez.", ECHEC)
-    try:
-        chemin.parent.mkdir(exist_ok=True)
-        garde = {} if ancien is None or ancien == contenu else {ticket.copie: ancien}
-        ecrire_fichiers({**garde, chemin: contenu})
-    except OSError as erreur:
-        raise Arret(f"Écriture impossible : {cause(erreur)}. Rien n'a été remplacé.", ECHEC) from erreur
-    if lire_le_brouillon(ticket) != contenu:
-        raise Arret("Écriture douteuse : le fichier relu n'est pas le texte approuvé.", ECHEC)
-
-
-# --- La décision ----------------------------------------------------------------------------
-
-
-def jeter_la_frappe() -> None:
-    """Oublie les touches tapées avant la question : elles ne répondent pas à ce qui est montré."""
-    try:
-        import termios
-
-        termios.tcflush(sys.stdin, termios.TCIFLUSH)
-    except ImportError:  # Windows
-        import msvcrt
-
-        while msvcrt.kbhit():  # type: ignore[attr-defined,unused-ignore]
-            msvcrt.getwch()  # type: ignore[attr-defined,unused-ignore]
-
-
-def demander(question: str) -> str:
-    """Pose la question et rend la ligne tapée ; vide si l'entrée est fermée ou interrompue."""
-    clavier = sys.stdin is not None and sys.stdin.isatty()
-    sys.stdout.flush()
-    if clavier:
-        jeter_la_frappe()
-    # D'un seul geste : une réponse rapide ne peut pas s'y mêler.
-    print(f"{en_retrait(question, sys.stdout)} ", end="", flush=True)
-    # Ni input(), qui coupe la ligne à un caractère nul, ni boucle asyncio, qui avale un Ctrl-C.
-    ligne = sys.stdin.readline() if sys.stdin is not None else ""
-    if clavier and ligne.endswith("\n"):
-        return ligne
-    print()
-    return "" if clavier else ligne  # au clavier, Ctrl-D refuse même après quelques lettres
-
-
-def differences(avant: str, apres: str, nom: str) -> str:
-    """Les lignes retirées (-) et ajoutées (+), ou une phrase s'il n'y en a pas ou trop."""
-    if max(avant.count("\n"), apres.count("\n")) > 500:  # difflib y passerait des minutes
-        return "Trop de lignes pour montrer les différences."
-    lignes = difflib.unified_diff(avant.split("\n"), apres.split("\n"), nom, "cette proposition", n=1, lineterm="")
-    return re.sub(r"(?m)^@@ -(\d+).*", r"@ ligne \1", "\n".join(lignes)) or f"Identique : {nom}."
-
-
-def montrer_la_proposition(nom: str, texte: str, ticket: Ticket, suivi: Suivi) -> None:
-    """Montre tout ce qui éclaire la décision, le texte d'abord, les alertes juste avant la question."""
-    refuse = suivi.montres[-1] if suivi.montres else None
-    suivi.montres.append(texte)
-    fichier = f"brouillons/{ticket.brouillon.name}"
-    print()
-    dire(f"Proposition {len(suivi.montres)} · outil {en_ligne(nom)} · {fichier}")
-    dire(f"{taille(texte)} :")
-    print()
-    montrer(texte)
-    if refuse is not None:
-        print()
-        dire("Ce qui change depuis la version refusée :")
-        montrer(differences(refuse, texte, "version refusée"))
-    suivi.ancien = lire_le_brouillon(ticket)
-    if suivi.ancien is not None:
-        ancien = suivi.ancien.decode("utf-8", "replace")
-        quand = time.strftime("%d/%m/%Y à %H:%M", time.localtime(ticket.brouillon.stat().st_mtime))
-        print()
-        dire(f"Un brouillon existe déjà ({quand}, {taille(ancien)}).")
-        if suivi.ancien == texte.encode("utf-8"):
-            dire("Il est identique à cette proposition.")
-        else:
-            perdue = ", dont le contenu actuel est perdu" if ticket.copie.exists() else ""
-            dire(f"« oui » le remplace et garde l'ancien sous {fichier}~{perdue}. Différences :")
-            montrer(differences(ancien, texte, "ancien brouillon"))
-    if points := points_a_verifier(texte, ticket):
-        print()
-        dire("À vérifier (repères automatiques, non exhaustifs) :")
-        montrer("\n".join(f"« {en_ligne(mots, 80)} » : {raison}" for mots, raison in points[:POINTS_MAX]))
-        if len(points) > POINTS_MAX:  # une liste sans fin pousserait le texte hors de vue
-            dire(f"... et {len(points) - POINTS_MAX} autres.")
-    if caches := nombre_de_caches(texte):
-        print()
-        dire(f"Attention, caractères invisibles montrés comme ‹U+…› : {caches}")
-
-
-def decider(interruption: ToolApprovalItem, ticket: Ticket, suivi: Suivi) -> str | None:
-    """Montre une proposition et pose la question. Rend None pour oui, sinon la raison du refus."""
-    if suivi.approuve is not None:
-        dire("Autre proposition refusée : un seul brouillon par lancement, le premier approuvé.")
-        return "Refusé : un brouillon a déjà été approuvé."
-    try:
-        if len(suivi.montres) == VERSIONS_MAX:
-            raise Interdit(f"{VERSIONS_MAX} versions ont déjà été montrées")
-        if not suivi.lu_avant:
-            raise Interdit("elle a été rédigée avant la lecture du ticket")
-        texte = lire_proposition(interruption.arguments, ticket)
-    except Interdit as erreur:
-        suivi.motif = f"proposition refusée sans être montrée, {erreur}"
-        dire(f"Proposition refusée sans être montrée : {erreur}.")
-        return f"Refusé : {erreur}."
-    montrer_la_proposition(interruption.name or "", texte, ticket, suivi)
-    derniere = len(suivi.montres) == VERSIONS_MAX
-    choix = "oui / non (dernière version)" if derniere else "oui / non / non, votre remarque"
-    print()
-    reponse = visible(demander(f"Enregistrer ce brouillon ? {choix} :").strip())
-    if reponse.lower() == "oui":
-        suivi.approuve, suivi.remarque = texte, ""
-        return None
-    remarque = re.fullmatch(r"non\s*[,:;]\s*(.+)", reponse, re.IGNORECASE | re.DOTALL)
-    if remarque is None or derniere:
-        suivi.refuse, suivi.remarque = True, "" if derniere else suivi.remarque
-        return "Refusé par la personne."
-    suivi.remarque = remarque[1]
-    return (
-        f"Refusé par la personne, qui demande : {suivi.remarque}\n"
-        "Proposez une nouvelle version complète avec enregistrer_brouillon."
-    )
-
-
-def dialoguer(agent: Agent[None], config: RunConfig, ticket: Ticket, suivi: Suivi, hote: str) -> None:
-    """Mène le parcours : l'agent propose et s'interrompt, la personne décide, l'agent reprend."""
-    from agents import Runner
-
-    suite: str | RunState[None] = f"Préparez le brouillon de réponse au ticket « {ticket.id} »."
-    while True:
+def ecrire(chemin: Path, contenu: bytes) -> None:
+    """Écrit un fichier neuf, lisible par son seul propriétaire. Lève OSError."""
+    with open(chemin, "xb", opener=lambda nom, mode: os.open(nom, mode, 0o600)) as fichier:
+        fichier.write(contenu)
+        fichier.flush()
         try:
-            with attente(suivi):
-                result = Runner.run_sync(agent, suite, max_turns=TOURS_MAX, run_config=config)
-        finally:
-            while suivi.avis:
-                dire(suivi.avis.pop(0))
-        if not result.interruptions:
-            break
-        suivi.remarque, suivi.motif, suivi.refuse = "", "", False
-        state = result.to_state()
-        for interruption in result.interruptions:
-            refus = decider(interruption, ticket, suivi)
-            if refus is None:
-                state.approve(interruption)
-            else:
-                state.reject(interruption, rejection_message=refus)
-        if suivi.motif and suivi.approuve is None and not suivi.remarque:
-            return  # rien de recevable : inutile de reprendre
-        if suivi.remarque:
-            dire(f"Refusé. Votre remarque part vers {hote} :")
-            montrer(suivi.remarque)
-        suite = state
-    if not suivi.motif:
-        suivi.motif = raison_du_silence(str(result.final_output or ""), suivi)
-
-
-def raison_du_silence(reponse: str, suivi: Suivi) -> str:
-    """Dit pourquoi un tour s'est terminé sans proposition ; la réponse elle-même n'est pas montrée."""
-    if re.search("lire_ticket|enregistrer_brouillon|ticket_id", reponse):
-        return "le modèle a écrit l'appel en texte au lieu d'appeler l'outil"
-    quoi = "a répondu en prose au lieu d'appeler l'outil" if reponse.strip() else "n'a rien répondu"
-    return f"le modèle {quoi}{'' if suivi.lu else ', sans lire le ticket'}"
-
-
-def conclure(ticket: Ticket, suivi: Suivi) -> int:
-    """Dit ce que le disque contient et rend le code de sortie. Lève Arret (code 4)."""
-    nom = f"brouillons/{ticket.brouillon.name}"
-    if suivi.enregistre and suivi.approuve is not None:
-        dire(f"Brouillon enregistré et relu : {nom}")
-        dire(f"{taille(suivi.approuve)} ; rien n'a été envoyé au client.")
-        return SUCCES
-    if suivi.refuse:
-        ancien = f" ; {nom} est resté tel quel" if suivi.ancien is not None else ""
-        dire(f"Refusé : aucun brouillon n'a été écrit{ancien}.")
-        return REFUS
-    raise sans_proposition(suivi.motif, suivi)
-
-
-# --- Les points à vérifier ------------------------------------------------------------------
-
-_UNITES = "zero un deux trois quatre cinq six sept huit neuf dix onze douze treize quatorze quinze seize"
-NOMBRES = {
-    **{mot: rang for rang, mot in enumerate(_UNITES.split())},
-    **{"une": 1, "vingt": 20, "vingts": 20, "trente": 30, "quarante": 40, "cinquante": 50, "soixante": 60},
-    **{"cent": 100, "cents": 100, "mille": 1000},
-}
-MOIS = "janvier fevrier mars avril mai juin juillet aout septembre octobre novembre decembre".split()
-MOTS_OUTILS = {
-    "français": "le les des est une pour vous nous que dans avec votre sur pas du je ne au mon ma l d n c et bonjour",
-    "anglais": "the and you your for with is are this that have our not to of we it my but could us thank be",
-    "espagnol": "el los las una por para con que usted su nos no es gracias mi lo del y hola",
-    "allemand": "der die und das nicht sie ihre mit ist wir haben ich zu den ein mein es uns bitte hallo guten",
-    "italien": "il che per non una sono con gli di la vostro grazie della ho abbiamo buongiorno ha",
-}
-
-# Les briques des motifs, cherchés dans un texte sans accents ni majuscules.
-UN_MOT = "|".join(sorted(NOMBRES, key=len, reverse=True))
-LETTRES = rf"\b(?!unes?\b|uns?\b(?! mille))(?:(?:{UN_MOT})[ -](?:et[ -](?=un|onze))?){{0,9}}(?:{UN_MOT})\b"
-CHIFFRES = r"(?<!\d)(?:\d{1,3}(?:[ .]\d{3}){1,4}(?!\d)(?:,\d{1,9})?|\d{1,15}(?:[.,]\d{1,9})?)"
-NOMBRE = rf"(?:{CHIFFRES}|{LETTRES})"
-COMBIEN = rf"{NOMBRE}(?: ?(?:a|ou|et|-) ?{NOMBRE})?"  # « 3 » ou « 3 à 5 »
-JOUR, NUMERO, AN = r"(?P<jour>0?[1-9]|[12]\d|3[01])", r"(?P<numero>0?[1-9]|1[0-2])\b", r"(?P<an>\d{4}|\d\d)\b"
-LE_MOIS, SEMAINE = f"(?P<mois>{'|'.join(MOIS)})", "(?:lundi|mardi|mercredi|jeudi|vendredi|samedi|dimanche)"
-DELAI = r"(?:(?:sous|d'ici|dans(?: les)?|en|pendant|depuis|apres|avant|pour|il y a|moins d[e']) ?)"
-TEMPS = (
-    r"(?:(?P<minute>min(?:ute)?s?)|(?P<heure>heures?)|(?P<jours>jours?|journees?|j)|(?P<semaine>semaines?)"
-    r"|(?P<lunaison>mois)|(?P<trimestre>trimestres?)|(?P<annee>ans?|annees?))\b"
-)
-DEVISE = (
-    r"(?:(?P<euro>€|eur(?:os?)?\b)(?: ?(?P<reste>\d\d|vingt|trente|quarante|cinquante)\b(?! ?[€%h]))?"
-    r"|(?P<centime>centimes?\b)|(?P<dollar>\$|dollars?\b)|(?P<franc>francs?\b|chf\b)|(?P<livre>£))"
-)
-CHEMIN = r"[^\s<>»\"')\]]*[\w/]"
-SANS_QUESTION = r"(?![^.!?\n]{0,200}\?)"
-FAIRE = (
-    "(?:r?envoy|expedi|transm|transfer|rembours|(?:re)?credit|clotur|clos|ferm|resol|regl|trait|effectu|annul|modifi"
-    "|corrig|repar|mise? a jour|contact|lanc|ouver|valid|(?:des)?activ|supprim|debloqu|reinitialis|remplac|programm"
-    "|planifi|relanc|retabl|livr|vers|post|emis|gener|prolong|resili|adress|appliqu|ajout|restitu|rectifi|regularis"
-    r"|finalis|fait|suspend|reserv|prevenu|class|parti|procede)\w{0,3}\b"
-)
-AVOIR_FAIT = (
-    r"\b(?:nous (?:vous |l')*avons|j'ai|je vous ai|(?:services?|equipes?) (?:a|ont)|(?:a|ont)(?: bien)? ete"
-    r"|vien(?:t|nent) d'etre) (?:(?!(?:pas|jamais|plus|en|a|de|la|le|un|au)\b)\w+ ){0,2}"
-)
-CLIENT_DIT = (
-    r"\b(?:vous (?:nous |m')?(?:avez )?(?:dites|dit|ecrivez|ecrit|(?:indiqu|signal|estim|precis|expliqu|constat"
-    r"|mentionn|rapport|demand|souhait|evoqu|parl|rappel|reclam)(?:i?ez|e))\b|d'apres (?:vous|ce que vous|le suivi)"
-    r"|votre demande d)(?:(?!\bnous\b)[^.!?:;\n]){0,300}"
-)
-
-# Un repère par ligne : la raison dite (vide : le passage est pris sans rien dire), la comparaison au
-# ticket, le motif. Du plus précis au plus vague : un passage pris par l'un n'est plus pour les autres.
-#   serre  le même texte, séparateurs mis à part      mesure, date  la même valeur, écrite autrement
-#   motif  le même passage                            toujours      rien
-#   mots   une forme des mêmes mots : liste où `|` veut dire ou bien, `*` fin quelconque, `…` jusqu'à huit mots
-REPERES = (
-    ("adresse absente du ticket", "serre", r"\b[\w.+-]{1,64}@[\w-]{1,64}(?:\.[\w-]{1,64})+"),
-    ("lien absent du ticket", "serre", rf"(?:https?://(?:www\.)?|www\.)({CHEMIN})"),
-    ("lien absent du ticket", "serre", rf"\b([\w.-]{{1,64}}\.(?:com|fr|net|org|eu|io|be|ch|info)\b(?:/{CHEMIN})?)"),
-    ("téléphone absent du ticket", "serre", r"(?:\+|\b00?)(?:\d\d[ .]?)?(?:\(0\))?([1-9](?:[ .-]?\d\d){4})\b"),
-    ("", "toujours", r"(?m:^ *\d\d?[.)] )"),  # le numéro d'une liste
-    ("date absente du ticket", "date", rf"\b{JOUR}(?:er)?(?= (?:au|et) \d\d?(?:er)? {LE_MOIS})"),
-    ("date absente du ticket", "date", rf"(?:{SEMAINE} )?\b{JOUR[:-1]}|{UN_MOT})(?:er)? {LE_MOIS}\b(?: {AN})?"),
-    ("date absente du ticket", "date", rf"\b{JOUR}/{NUMERO}(?:/{AN})?"),
-    ("date absente du ticket", "date", rf"\b{JOUR}[.-]{NUMERO}[.-]{AN}"),
-    ("date absente du ticket", "date", rf"\b{AN}-{NUMERO}-{JOUR}\b"),
-    ("montant absent du ticket", "mesure", rf"{COMBIEN} ?{DEVISE}"),
-    ("pourcentage absent du ticket", "mesure", rf"{COMBIEN} ?(?P<pourcent>%|pour ?cent\b)"),
-    ("heure absente du ticket", "mesure", r"\b\d\d? ?(?P<heure>h(?:eures?)?|:)(?: ?(?P<minutes>\d\d)\b)?(?!\w)"),
-    ("durée absente du ticket", "motif", rf"\b(?:(?:diz|quinz|vingt|trent|huit|douz)aine d(?:e |')|demi-){TEMPS}"),
-    ("durée absente du ticket", "mesure", rf"\b{DELAI}?{COMBIEN} ?{TEMPS}"),
-    ("durée absente du ticket", "mesure", rf"\b{DELAI}une? {TEMPS}"),
-    ("durée absente du ticket", "mesure", rf"\bune? (?=sem|mois|an|tri){TEMPS}"),
-    ("jour absent du ticket", "motif", rf"\b{SEMAINE}\b"),
-    ("mois absent du ticket", "motif", rf"\b{LE_MOIS}\b"),
-    ("", "motif", r"\b\d+(?:e|er|ere|eme|nd|nde)\b"),  # un rang
-    ("référence absente du ticket", "serre", r"\b(?=[\w-]{0,64}\d)[\w-]{0,64}[a-z-][\w-]*\b|\b\d{5,}\b"),
-    ("nombre absent du ticket", "mesure", CHIFFRES),
-    ("", "mesure", r"\b(?:deux|neuf|cent|mille)\b"),  # « à neuf », « mille mercis »
-    ("nombre absent du ticket", "mesure", LETTRES),
-    ("champ à remplir", "motif", r"\[[^\].…\n]{2,40}\](?!\()|\{\{?[^{}\n]{1,40}\}\}?|<[a-z][\w '-]{1,30}>|_{3,}"),
-    ("champ à remplir", "motif", r"\bx{3,}\b|\bx\w?(?:[/.: -]x{2,})+|\.{4,}|\b(?:todo|lorem ipsum|a completer)\b"),
-    ("", "motif", r"\b(?:bonne|belle|excellente|agreable) (?:fin de )?(?:journee|matinee|soiree|semaine)\b"),
-    ("", "motif", CLIENT_DIT),
-    ("présenté comme déjà fait", "motif", AVOIR_FAIT + FAIRE + SANS_QUESTION),
-    ("présenté comme déjà fait", "motif", r"\b(?:est|sont) (?:(?:bien|desormais|maintenant|deja|a present) )*"
-     r"(?:clos|clotur|ferm|resol|regl|class|termin|parti|retabl|envoy|expedi|rembours|annul|supprim)\w{0,3}\b"
-     + SANS_QUESTION),
-    ("présenté comme déjà fait", "motif", r"\b(?:vien[st]|venons) de (?:\w+ ){0,3}\w+(?:er|ir|re)\b|\ba quitte no\w+"),
-    ("donne une cause", "mots", "rupture* | epuise* | plus en stock | a court de | penurie* | panne* | dysfonctionn*"
-     " | defaillan* | bug* | en maintenance | hors service | avarie* | incident* technique* | incident* informatique*"
-     " | probleme* technique* | erreur* … notre part | erreur* de notre | erreur* de nos | notre erreur | notre faute"
-     " | nous sommes trompe* | avons commis | avons oublie | oubli de notre | vient de notre | vient de nos | incombe*"
-     " | retard* … transport* | transport* … retard* | ralenti* … transport* | transport* … perdu | transport* … egare*"
-     " | retard* … livreur* | livreur* … retard* | prestataire* … retard* | retard* … fournisseur* | greve*"),
-    ("donne une cause", "motif", r"\b(?:en raison|a cause|du fait) d(?!e votre|e vos)\S+(?: \S+){1,3}"),
-    ("prend un engagement", "mots", "rembours* | restitu* | reverser* | un avoir | cet avoir | forme d'avoir"
-     " | l'avoir correspondant | avoir du montant | note* de credit | recredit* | credit* … votre compte | bon* d'achat"
-     " | bon* de reduction | bon* cadeau* | cheque* cadeau* | carte* cadeau* | coupon* | code* promo* | reduction* de"
-     " | rabais | ristourne* | geste* commercia* | dedommag* | indemnis* | compensation* | remplac* | echangerons"
-     " | echangeons | en echange | echange standard | reexpedi* | nouvel exemplaire | substitu* | gratuit* | offert*"
-     " | offrons | offrirons | sans frais | sans aucun frais | a nos frais | a titre gracieux | gracieusement"
-     " | coutera rien | garant* | nous engageons | promet* | promis | sans faute"),
-    ("prend un engagement", "motif", r"\bremises?\b(?! (?:en|du|au)\b)"),
-    ("annonce un délai", "mots", "apres-demain | demain | aujourd'hui | ce soir | cet apres-midi | hier | sans delai"
-     " | dans la journee | dans l'heure | dans la matinee | dans la semaine | dans le mois | fin de journee"
-     " | fin de semaine | fin de la semaine | fin du mois | fin de mois | cette semaine | semaine prochaine"
-     " | mois prochain | ce week-end | sous huitaine | sous quinzaine | immediatement | sur-le-champ"),
-    ("marque de Markdown", "toujours", r"\*\*[^*\n]{1,200}\*\*|\b__[^_\n]{1,200}__\b|```|`[^`\n]{1,200}`"
-     r"|\[[^\]\n]{1,200}\]\([^)\n]{1,200}\)|(?<![\w*])\*[^*\s][^*\n]{0,200}\*(?![\w*])"
-     r"|(?m:^ {0,3}#{1,6} \S.*|^ *\* \S.*|^ *(?:---+|\*\*\*+) *$|^ *\|.+\|)"),
-)  # fmt: skip
-
-
-def motifs() -> Iterator[tuple[str, str, re.Pattern[str]]]:
-    """Rend (raison, comparaison, expression régulière), une par mot dans les listes de mots."""
-    for raison, comparaison, motif in REPERES:
-        for mot in motif.split(" | ") if comparaison == "mots" else ():
-            suite = re.escape(mot).replace(r"\ …\ ", r" (?:[\w'-]+ ){0,8}").replace(r"\*", r"\w*")
-            suite = suite.replace(r"\ ", "[ -]")
-            yield raison, comparaison, re.compile(rf"\b{suite}\b")
-        if comparaison != "mots":
-            yield raison, comparaison, re.compile(motif)
-
-
-def composer(texte: str) -> str:
-    """Les accents joints à leur lettre ; par morceaux, car une longue suite d'accents coûte son carré."""
-    return "".join(unicodedata.normalize("NFC", texte[rang : rang + 1000]) for rang in range(0, len(texte), 1000))
-
-
-def plier(texte: str) -> str:
-    """Le texte sans accents ni majuscules, caractère pour caractère : les rangs sont gardés."""
-    bases = (unicodedata.normalize("NFD", signe)[0].lower()[0] for signe in texte)
-    return "".join("'" if s == "’" else " " if s.isspace() and s != "\n" else s for s in bases)
-
-
-def valeur(nombre: str) -> float:
-    """La valeur d'un nombre plié, en chiffres ou en lettres."""
-    if nombre[0].isdigit():
-        return float(re.sub(r"[ .](?=\d{3}(?:\D|$))", "", nombre).replace(",", "."))
-    total = courant = 0
-    for mot in re.split("[ -]", nombre):
-        unite = NOMBRES.get(mot, 0)
-        if unite == 1000:
-            total, courant = total + max(1, courant) * 1000, 0
-        elif unite == 100:
-            courant = max(1, courant) * 100
-        else:
-            courant += 76 if unite == 20 and courant % 100 == 4 else unite  # quatre-vingts
-    return float(total + courant)
-
-
-def empreinte(comparaison: str, trouve: re.Match[str]) -> tuple[Any, ...]:
-    """Ce que le ticket doit donner aussi pour que le passage soit connu ; None y vaut n'importe quoi."""
-    lus = {nom: lu for nom, lu in trouve.groupdict().items() if lu}
-    if comparaison == "serre":
-        return (re.sub(r"[\W_]", "", trouve[trouve.lastindex or 0]),)
-    if comparaison == "date":
-        rang = int(lus["numero"]) if "numero" in lus else MOIS.index(lus["mois"]) + 1
-        return ("date", valeur(lus["jour"]), rang, int(lus["an"]) % 100 if "an" in lus else None)
-    if comparaison == "mesure":
-        unite = next((nom for nom in lus if nom not in ("reste", "minutes")), None)
-        fin = trouve.start(unite) if unite else trouve.end()
-        nombres = [valeur(lu) for lu in re.findall(NOMBRE, trouve.string[trouve.start() : fin])] or [1.0]
-        nombres[0] += valeur(lus.get("reste", "0")) / 100  # 12 € 50
-        if unite == "centime":
-            unite, nombres[0] = "euro", nombres[0] / 100
-        nombres += [float(lus["minutes"])] if int(lus.get("minutes", 0)) else []  # 14 h 00 est 14 h
-        # « 13,20 » tout court vaut 13,20 € ; un entier tout court n'est pas un montant.
-        return ("mesure", *nombres, unite or ("nombre" if nombres[0] % 1 == 0 else None))
-    if comparaison == "mots":  # ceux du motif, sans son \b ; « transporteur en retard » vaut « retard du transporteur »
-        return ("mots", *sorted(re.findall("[a-z]{3,}", trouve.re.pattern[2:])))
-    return (trouve[0],)
-
-
-def large(lu: tuple[Any, ...]) -> tuple[Any, ...]:
-    """Le même passage sans ce qui peut manquer : l'an d'une date, l'unité d'une mesure."""
-    return (*lu[:-1], None) if lu[0] in ("date", "mesure") else lu
-
-
-def langue(texte: str) -> str:
-    """La langue d'un texte plié d'après ses mots-outils, ou « » si elle n'est pas évidente."""
-    lus = re.findall("[a-z]+", texte)
-    comptes = {nom: sum(map(lus.count, outils.split())) for nom, outils in MOTS_OUTILS.items()}
-    second, premier = sorted(comptes, key=comptes.__getitem__)[-2:]
-    return premier if comptes[premier] >= max(3, 2 * comptes[second]) else ""
-
-
-def part_recopiee(texte: str, source: str) -> float:
-    """La part du texte prise au ticket, comptée par suites de quatre mots ; les deux sont pliés."""
-    lues, du_ticket = (
-        [tuple(mots[rang : rang + 4]) for rang in range(max(1, len(mots) - 3))]
-        for mots in (re.findall(r"\w+", texte), re.findall(r"\w+", source))
-    )
-    connues = set(du_ticket)
-    return sum(suite in connues for suite in lues) / len(lues)
-
-
-def points_a_verifier(texte: str, ticket: Ticket) -> list[tuple[str, str]]:
-    """Rend les passages à relire de près, avec la raison : une aide, jamais un verdict."""
-    texte = composer(texte)
-    plie, source = plier(texte), plier(composer(f"{ticket.sujet}\n{ticket.message}"))
-    source_serree = re.sub(r"[\W_]", "", source)
-    regles = list(motifs())
-    connus = {empreinte(c, trouve) for _, c, motif in regles if c != "toujours" for trouve in motif.finditer(source)}
-    larges = set(map(large, connus))
-    points: list[tuple[str, str]] = []
-    pris: set[int] = set()
-    for raison, comparaison, motif in regles:
-        for trouve in motif.finditer(plie):
-            rangs, lu = set(range(*trouve.span())), empreinte(comparaison, trouve)
-            if rangs & pris and raison and comparaison != "toujours":
-                continue
-            pris |= rangs
-            deja = lu in connus or large(lu) in connus or (lu[-1] is None and lu in larges)
-            if deja or (comparaison == "serre" and lu[0] in source_serree):
-                continue
-            connus.add(lu)  # dit une seule fois
-            larges.add(large(lu))
-            if raison:
-                points.append((texte[trouve.start() : trouve.end()].strip(), raison))
-    if part_recopiee(plie, source) >= 0.6:
-        points.append((texte[:60], "recopie du message du client"))
-    if (ecrite := langue(plie)) and (lue := langue(source)) and ecrite != lue:
-        points.append((texte[:60], f"langue : {ecrite}, alors que le ticket est en {lue}"))
-    return points
+            os.fsync(fichier.fileno())
+        except OSError as erreur:  # certains partages réseau ne savent pas le faire
+            if erreur.errno not in (errno.EINVAL, errno.ENOTSUP, errno.ENOSYS):
+                raise
 
 
 # --- Le serveur -----------------------------------------------------------------------------
 
-
-@dataclass(frozen=True)
-class Serveur:
-    """Où part la demande. `hote` est ce qui est montré ; `modele` est vide pour celui du SDK."""
-
-    adresse: str
-    hote: str
-    cle: str
-    modele: str
-    api: str
-    delai: float
-    locale: bool  # la machine elle-même : ni clé exigée, ni mandataire
-
-    @property
-    def est_openai(self) -> bool:
-        """Vrai pour OpenAI et ses régions, qui seuls connaissent `store` et le modèle du SDK."""
-        return ("." + self.hote.split(":")[0]).endswith(".openai.com")
+LUS_MAX = 4_000  # caractères lus d'une erreur : un serveur peut en envoyer des millions
+# Ce dont un serveur peut se passer, et les mots par lesquels il le refuse ; jamais `store`.
+FACULTATIFS = {
+    "tool_choice": "tool.?choice",
+    "parallel_tool_calls": "parallel.tool.calls",
+    "include": "encrypted|[\"']include[\"']",
+}
 
 
-def lire_la_cle(locale: bool) -> str:
-    """Rend OPENAI_API_KEY, nettoyée. Lève Arret (code 2), sans jamais la citer."""
-    brute = os.environ.get("OPENAI_API_KEY", "")
-    cle = brute.strip().strip("'\"").strip()
-    if not cle and not locale:
-        conseil = "définissez OPENAI_API_KEY, ou ajoutez --demo pour essayer sans clé"
-        raise Arret(f"Clé absente : {conseil}.", USAGE)
-    if not re.fullmatch("[!-~]*", cle):
-        faute = "contient un espace ou un caractère non ASCII (tiret long ?)"
-        raise Arret(f"Clé refusée : OPENAI_API_KEY {faute} ; recopiez-la.", USAGE)
-    if cle != brute:
-        dire("OPENAI_API_KEY : espaces, guillemets ou fin de ligne retirés autour de la clé.")
-    return cle or "sans-cle"  # le client du SDK en exige une, un serveur local non
+class Serveur(NamedTuple):
+    """Où part la demande, et par où ; sans adresse, c'est la démonstration."""
+
+    adresse: str = ""
+    hote: str = "la démonstration"  # tel qu'il est montré
+    modele: str = ""  # vide jusqu'à charger_le_sdk : celui du SDK
+    cle: str = ""
+    api: str = "responses"
+    delai: float = 60.0  # secondes
+    mandataire: str = ""
+    autorites: ssl.SSLContext | bool = True  # True : celles du client
+    en_clair: bool = False  # le réseau peut lire ce qui part
+    est_openai: bool = False  # régions comprises : lui seul a le modèle du SDK
 
 
-def choisir_le_serveur(options: argparse.Namespace) -> Serveur:
-    """Lit l'environnement. Lève Arret (code 2) quand un réglage manque ou est inutilisable."""
-    adresse = os.environ.get("OPENAI_BASE_URL", "").strip() or "https://api.openai.com/v1"
-    try:
-        parties = urlsplit(adresse)
-        nom, hote = parties.hostname or "", parties.netloc.rpartition("@")[2]
-        if parties.scheme not in ("http", "https") or not nom or parties.port == 0:
-            raise ValueError
-    except ValueError:
-        forme = "attendu : http(s)://HOTE[:PORT]/v1"
-        raise Arret(f"Adresse inutilisable dans OPENAI_BASE_URL ; {forme}.", USAGE) from None
-    locale = re.fullmatch(r"localhost|::1|127(\.\d+){3}", nom) is not None
+DEMONSTRATION = Serveur()
+
+
+def choisir_serveur(options: argparse.Namespace) -> Serveur:
+    """Décide, d'après l'environnement, où et par où part la demande. Lève Arret (code 2)."""
+    if options.demo:
+        return DEMONSTRATION
+    adresse, modele = reglage("OPENAI_BASE_URL"), options.modele or reglage("OPENAI_DEFAULT_MODEL")
+    if not adresse and reglage("OPENAI_API_BASE"):
+        raise Arret("OPENAI_API_BASE n'est plus lue : définissez OPENAI_BASE_URL.", USAGE)
+    adresse = adresse or "https://api.openai.com/v1"
+    hote = hote_de(adresse)
+    if not hote or re.search("[?#]", adresse):
+        raise Arret("OPENAI_BASE_URL inutilisable, corrigez : http(s)://HOTE[:PORT]/v1, sans ? ni #.", USAGE)
+    nom = urlsplit(adresse).hostname or ""
+    locale = re.fullmatch(r"localhost|::1|127(\.\d+){3}", nom) is not None  # la machine elle-même
+    est_openai, en_clair = f".{nom}".endswith(".openai.com"), adresse.startswith("http:") and not locale
+    if not modele and not est_openai:
+        raise Arret(f"Quel modèle pour {hote} ? Ajoutez --modele NOM.", USAGE)
     cle = lire_la_cle(locale)
-    modele = options.modele or os.environ.get("OPENAI_DEFAULT_MODEL", "").strip()
-    if not modele:
-        os.environ.pop("OPENAI_DEFAULT_MODEL", None)  # vide, elle effacerait le modèle du SDK
-    serveur = Serveur(adresse, hote.lower(), cle, modele, options.api, options.delai, locale)
-    if not modele and not serveur.est_openai:
-        raise Arret(f"Quel modèle pour {en_ligne(hote)} ? Ajoutez --modele NOM.", USAGE)
-    return serveur
+    if en_clair and cle.startswith("sk-"):
+        raise Arret(f"Votre clé partirait en clair vers {hote} : essayez https://.", USAGE)
+    chemin = choisir_le_chemin(adresse, locale)
+    return Serveur(adresse, hote, modele, cle, options.api, options.delai, *chemin, en_clair, est_openai)
 
 
-def configurer(serveur: Serveur, modele: str) -> RunConfig:
-    """Rend la configuration, la même pour le premier passage et pour chaque reprise.
+def reglage(nom: str) -> str:
+    """Une variable, sans les blancs ni les guillemets copiés avec elle."""
+    return os.environ.get(nom, "").strip().strip("'\"").strip()
 
-    Les réglages vont ici : sur l'agent, ils effaceraient ceux du SDK pour le modèle. Rien n'est
-    réessayé : la personne est là, elle sait ce qui s'est passé et relance quand elle veut.
-    """
-    from agents import ModelSettings, OpenAIProvider, RunConfig
+
+def hote_de(adresse: str) -> str:
+    """L'hôte et le port, sans nom ni mot de passe ; vide si l'adresse n'est pas http(s) et complète."""
+    with suppress(ValueError):
+        parties = urlsplit(adresse)
+        if parties.scheme in ("http", "https") and parties.hostname and parties.port != 0:
+            return en_ligne(parties.netloc.rpartition("@")[2].lower())
+    return ""
+
+
+def lire_la_cle(facultative: bool) -> str:
+    """Rend OPENAI_API_KEY, nettoyée. Lève Arret (code 2), sans jamais la citer."""
+    cle = reglage("OPENAI_API_KEY")
+    if not cle and not facultative:
+        sans_cle = "tout mot convient à un serveur qui n'en veut pas"
+        raise Arret(f"Clé absente : définissez OPENAI_API_KEY ({sans_cle}), ou ajoutez --demo.", USAGE)
+    if not re.fullmatch("[!-~]*", cle):
+        raise Arret("Clé refusée (espace, tiret long, non ASCII ?) : recopiez OPENAI_API_KEY.", USAGE)
+    if cle != os.environ.get("OPENAI_API_KEY", ""):
+        dire("OPENAI_API_KEY : espaces, guillemets ou fin de ligne retirés autour de la clé.")
+    return cle
+
+
+def choisir_le_chemin(adresse: str, locale: bool) -> tuple[str, ssl.SSLContext | bool]:
+    """Rend le mandataire, vide s'il n'y en a pas, et les autorités reconnues. Lève Arret (code 2)."""
+    mandataires = {} if locale or proxy_bypass(hote_de(adresse)) else getproxies()
+    mandataire = mandataires.get(urlsplit(adresse).scheme) or mandataires.get("all", "")
+    if mandataire and "://" not in mandataire:
+        mandataire = f"http://{mandataire}"
+    if mandataire and not hote_de(mandataire):
+        variables = "HTTP_PROXY, HTTPS_PROXY ou ALL_PROXY (http:// seulement)"
+        raise Arret(f"Réglage réseau inutilisable, le mandataire : corrigez {variables}.", USAGE)
+    fichier, dossiers = reglage("SSL_CERT_FILE") or None, reglage("SSL_CERT_DIR") or None
+    if not fichier and not dossiers:
+        return mandataire, True
+    with suppress(OSError):  # ssl.SSLError en est une ; un dossier absent n'en lève pas
+        if not dossiers or any(map(os.path.isdir, dossiers.split(os.pathsep))):
+            return mandataire, ssl.create_default_context(cafile=fichier, capath=dossiers)
+    variables = "SSL_CERT_FILE et SSL_CERT_DIR"
+    raise Arret(f"Réglage réseau inutilisable, les certificats : corrigez ou retirez {variables}.", USAGE)
+
+
+def annoncer_l_envoi(serveur: Serveur) -> None:
+    """Dit ce qui part, vers qui et par où, avant que cela parte."""
+    if not serveur.adresse:
+        dire("Démonstration : aucun modèle n'est appelé, rien ne quitte cette machine.")
+        dire("Le texte proposé est un gabarit.")
+        return
+    dire(f"Partent vers {serveur.hote}, modèle {en_ligne(serveur.modele)} : {', '.join(CHAMPS)}.")
+    if serveur.mandataire:
+        dire(f"Par le mandataire {hote_de(serveur.mandataire)}.")
+    if serveur.en_clair:
+        dire("Attention, non chiffré (http://) : le réseau peut lire ticket et clé.")
+
+
+def charger_le_sdk(serveur: Serveur) -> Serveur:
+    """Importe le SDK et rend le même serveur, dont le modèle est nommé : à défaut, celui du SDK."""
+    from agents.models import get_default_model
+    from agents.tracing import set_trace_provider
+    from agents.tracing.provider import DefaultTraceProvider
+
+    traces = DefaultTraceProvider()  # sans envoyeur : il lirait les variables du réseau
+    traces.set_disabled(True)
+    set_trace_provider(traces)
+    os.environ.pop("OPENAI_DEFAULT_MODEL", None)  # vide, elle effacerait le modèle du SDK
+    return serveur._replace(modele=serveur.modele or get_default_model())
+
+
+def configurer(serveur: Serveur, ticket: Ticket) -> RunConfig:
+    """Rend la configuration ; sur l'agent, ces réglages effaceraient ceux du SDK pour le modèle."""
+    from agents import ModelSettings, RunConfig
     from agents.models import gpt_5_reasoning_settings_required
-    from openai import AsyncOpenAI, DefaultAsyncHttpxClient
 
-    reponses = serveur.api == "responses"
-    raisonne = gpt_5_reasoning_settings_required(modele) or re.match(r"o\d", modele)
+    reponses, nom = serveur.api == "responses", serveur.modele
+    raisonne = gpt_5_reasoning_settings_required(nom) or re.match(r"o\d", nom)  # o3, o4-mini
     settings = ModelSettings(
-        tool_choice="lire_ticket",  # au premier tour seulement, le SDK l'oublie ensuite
+        tool_choice="required",  # un seul outil est offert à la fois
         parallel_tool_calls=False,
         store=False if reponses or serveur.est_openai else None,
         # Sans stockage, le raisonnement doit repartir avec la requête suivante.
         response_include=["reasoning.encrypted_content"] if reponses and raisonne else None,
-        timeout=serveur.delai,  # pour la réponse entière ; celui du client ne vaut que pour un silence
+        timeout=serveur.delai,  # de la réponse entière ; celui du client est celui d'un silence
     )
+    source: Any = {"model_provider": joindre(serveur)} if serveur.adresse else {"model": jouer(ticket)}
+    return RunConfig(model_settings=settings, tracing_disabled=True, **source)
+
+
+def jouer(ticket: Ticket) -> Model:
+    """La démonstration : le double de modèle du SDK, et des réponses écrites d'avance."""
+    from agents.testing import ScriptedModel, function_call
+
+    appels = [function_call("lire_ticket", {"ticket_id": ticket.id}, call_id="demo")]
+    for version in "ABCDE":
+        gabarit = f"Ceci est un gabarit de démonstration (version {version}), sans aucun modèle."
+        question = "Pouvez-vous nous dire ce que vous attendez de nous ?"
+        corps = f"Votre message « {ticket.sujet} » nous est bien parvenu. {question}"
+        texte = f"Bonjour,\n\n{gabarit}\n\n{corps}\n\nCordialement,\nLe support"
+        arguments = {"ticket_id": ticket.id, "texte": texte}
+        appels.append(function_call("enregistrer_brouillon", arguments, call_id=version))
+    return ScriptedModel([[appel] for appel in appels])
+
+
+def joindre(serveur: Serveur) -> OpenAIProvider:
+    """Rend les modèles de ce serveur : seul part ce qui a été annoncé, sans redirection.
+
+    `send` s'accommode de ce qu'un serveur fait à sa façon, que le SDK rejetterait ; une requête
+    n'est refaite que sans les champs qu'il vient de refuser.
+    """
+    from agents import OpenAIProvider
+    from openai import AsyncOpenAI, DefaultAsyncHttpxClient
+
+    refuses: set[str] = set()  # les champs que ce serveur a refusés
+    vus: set[str] = set()  # les identifiants d'appels déjà reçus
+
+    class Relais(DefaultAsyncHttpxClient):
+        async def send(self, request: Any, **options: Any) -> Any:
+            corps, entetes = json.loads(request.content), dict(request.headers)
+            del entetes["content-length"]
+            while True:
+                corps = {nom: corps[nom] for nom in corps if nom not in refuses}
+                neuve = self.build_request("POST", request.url, json=corps, headers=entetes)
+                response = await super().send(neuve, **options)
+                mots = response.text[:LUS_MAX] if response.status_code in (400, 404, 422, 500) else ""
+                refuses.update(nom for nom in FACULTATIFS if re.search(FACULTATIFS[nom], mots, re.I))
+                if not refuses.intersection(corps):
+                    return accueillir(response, vus)
+
     if not serveur.est_openai:  # le client les enverrait à n'importe quel hôte
         for nom in ("OPENAI_ORG_ID", "OPENAI_PROJECT_ID", "OPENAI_CUSTOM_HEADERS"):
             os.environ.pop(nom, None)
-    try:
-        client = AsyncOpenAI(
-            api_key=serveur.cle,
-            base_url=serveur.adresse,
-            max_retries=0,
-            timeout=serveur.delai,
-            # Aucun autre hôte : ni redirection, ni mandataire vers la machine elle-même.
-            http_client=DefaultAsyncHttpxClient(follow_redirects=False, trust_env=not serveur.locale),
-        )
-    except Exception as erreur:
-        variables = "OPENAI_BASE_URL, HTTP_PROXY, HTTPS_PROXY, ALL_PROXY, SSL_CERT_FILE"
-        raise Arret(f"Réglage réseau inutilisable : vérifiez {variables}.", USAGE) from erreur
-    provider = OpenAIProvider(openai_client=client, use_responses=reponses)
-    return RunConfig(model_provider=provider, model_settings=settings, tracing_disabled=True)
+    reseau: Any = {"proxy": serveur.mandataire or None, "verify": serveur.autorites, "trust_env": False}
+    relais = Relais(timeout=serveur.delai, follow_redirects=False, **reseau)
+    acces: Any = {"api_key": serveur.cle or "aucune", "base_url": serveur.adresse}
+    client = AsyncOpenAI(http_client=relais, max_retries=0, **acces)
+    return OpenAIProvider(openai_client=client, use_responses=serveur.api == "responses")
 
 
-def configurer_la_demonstration(ticket: Ticket) -> RunConfig:
-    """Rend une configuration dont le modèle est le double du SDK : des réponses écrites d'avance."""
-    from agents import RunConfig
-    from agents.testing import ScriptedModel, function_call
+def accueillir(response: Any, vus: set[str]) -> Any:
+    """La réponse redressée ; une erreur annoncée 200 devient 500 ; toute autre reste telle quelle."""
+    if response.status_code == 200:
+        with suppress(ValueError, TypeError, AttributeError, RecursionError):
+            corps = response.json(object_hook=lambda objet: redresser(objet, vus))
+            echec = corps.get("error") and not corps.get("output") and not corps.get("choices")
+            statut, corps = (500, {"error": corps["error"]}) if echec else (200, corps)
+            return type(response)(statut, json=corps, request=response.request)
+    return response
 
-    def version(lettre: str) -> list[Any]:
-        texte = (
-            f"Bonjour,\n\nCeci est un gabarit de démonstration (version {lettre}) : aucun modèle n'a"
-            f" été appelé.\n\nVotre message « {visible(ticket.sujet)} » nous est bien parvenu."
-            " Pouvez-vous nous dire ce que vous attendez de nous ?\n\nCordialement,\nLe support"
-        )
-        arguments = {"ticket_id": ticket.id, "texte": texte}
-        return [function_call("enregistrer_brouillon", arguments, call_id=f"demo-{lettre}")]
 
-    lecture = [function_call("lire_ticket", {"ticket_id": ticket.id}, call_id="demo")]
-    model = ScriptedModel([lecture, *map(version, "ABCDE"[:VERSIONS_MAX])])
-    return RunConfig(model=model, tracing_disabled=True)
+def redresser(objet: dict[str, Any], vus: set[str]) -> dict[str, Any]:
+    """Rend tel que le SDK l'attend chaque objet d'une réponse ; un appel y a un identifiant à lui."""
+    sorte, identifiant = objet.get("type"), "id" if "function" in objet else "call_id"
+    if not isinstance(objet.get("arguments", ""), str):
+        objet["arguments"] = json.dumps(objet["arguments"])
+    if "function" in objet or sorte == "function_call":  # un appel, de l'API Chat ou Responses
+        objet |= {"type": "function"} if "function" in objet else {}
+        if not isinstance(objet.get(identifiant), str) or objet[identifiant] in ("", *vus):
+            objet[identifiant] = secrets.token_hex(5)[:9]  # neuf signes : la règle de Mistral
+        vus.add(objet[identifiant])
+    elif sorte == "message":
+        objet["content"] = objet.get("content") or []
+    elif "role" in objet:  # un message de Chat : restent ses phrases et ses appels
+        objet = {nom: mot for nom, mot in objet.items() if isinstance(mot, str) or nom == "tool_calls"}
+    elif "output" in objet:  # la réponse entière de l'API Responses
+        connus, coupes = ("function_call", "message", "reasoning"), ("incomplete", "in_progress")
+        items = [] if objet.get("status") == "in_progress" else objet["output"]
+        items = [item for item in items if isinstance(item, dict) and item.get("type") in connus]
+        objet["output"] = [item for item in items if item.get("status") not in coupes]
+    elif objet.get("finish_reason") in ("length", "content_filter"):  # un choix de Chat, coupé
+        objet["message"] = {"role": "assistant", "content": None}
+    return objet
 
 
 # --- Les pannes -----------------------------------------------------------------------------
 
-# L'exception (son nom ou celui d'une classe mère), un indice cherché dans ses faits (code HTTP, code
-# d'erreur, textes de l'exception et de ses causes), le code de sortie, ce qui s'est passé et que faire.
-# La première ligne qui convient est la bonne. Sans proposition, la raison suffit : le reste est commun.
+# La première ligne qui convient est la bonne : le code de sortie, les étiquettes que la panne porte
+# toutes (`A|B` : l'une des deux), un motif cherché dans « code HTTP, mots », ce qui est dit.
+# Étiquettes : les classes de l'exception et de ses causes, le code HTTP, l'api, « debut » si le
+# serveur n'a encore rien répondu, « mandataire » s'il y en a un.
 PANNES = (
-    ("ImportError", "", ECHEC, "SDK absent ou incomplet : lancez pip install openai-agents==0.24.0"),
-    ("ModelTimeoutError|APITimeoutError", "", ECHEC,
-     "Pas de réponse de {hote} en {delai:g} s : réessayez, ou augmentez --delai."),
-    ("AuthenticationError", "", ECHEC, "Clé refusée par {hote} (401) : vérifiez OPENAI_API_KEY et OPENAI_BASE_URL."),
-    ("PermissionDeniedError", "", ECHEC,
-     "Accès interdit par {hote} (403) : vérifiez que la clé a droit à {modele}.{citation}"),
-    ("NotFoundError", "model", ECHEC, "Modèle inconnu de {hote} (404) : {modele} ; choisissez-en un avec --modele."),
-    ("NotFoundError", "api=responses", ECHEC, "{hote} ne connaît pas /responses (404) : essayez --api chat."),
-    ("NotFoundError", "", ECHEC, "Adresse introuvable sur {hote} (404) : vérifiez OPENAI_BASE_URL."),
-    ("APIStatusError", "^status=402", ECHEC, "Crédit épuisé chez {hote} (402) : vérifiez la facturation du compte."),
-    ("APIStatusError", "^status=413|^status=4(00|22).*(context.(length|size|window)|too (long|large))", ECHEC,
-     "Ticket trop long pour {modele} : raccourcissez-le."),
-    ("RateLimitError", r"insufficient_quota|billing_\w+|exceeded your current quota", ECHEC,
-     "Quota épuisé chez {hote} (429) : vérifiez la facturation du compte."),
-    ("RateLimitError", "", ECHEC, "Trop de demandes à {hote} (429) : patientez{patience}, puis relancez."),
-    ("BadRequestError|UnprocessableEntityError", "", ECHEC,
-     "Requête refusée par {hote} ({statut}) : essayez un autre modèle.{citation}"),
-    ("APIStatusError", "^status=3", ECHEC, "Redirection refusée, {hote} renvoie ailleurs : corrigez OPENAI_BASE_URL."),
-    ("APIStatusError", "", ECHEC, "Erreur {statut} de {hote} : réessayez plus tard.{citation}"),
-    ("APIConnectionError", "certificate", ECHEC,
-     "Certificat de {hote} refusé : prévenez votre service informatique."),
-    ("APIConnectionError", "ssl", ECHEC, "{hote} ne parle pas https comme prévu : vérifiez OPENAI_BASE_URL."),
-    ("APIConnectionError", "proxy", ECHEC, "Le mandataire refuse {hote} : vérifiez HTTPS_PROXY."),
-    ("APIConnectionError", "getaddrinfo|name or service|name resolution|nodename", ECHEC,
-     "Hôte inconnu : {hote} ; vérifiez OPENAI_BASE_URL et le réseau."),
-    ("APIConnectionError", "connect call|connection attempts|refused", ECHEC,
-     "{hote} est injoignable : vérifiez OPENAI_BASE_URL et le réseau."),
-    ("APIConnectionError", "", ECHEC,
-     "Connexion à {hote} interrompue pendant la réponse : relancez, ou vérifiez OPENAI_BASE_URL."),
-    ("ModelBehaviorError", "response.failed", ECHEC, "{hote} signale l'échec de la génération : relancez."),
-    ("ModelBehaviorError", "content_filter", SANS_PROPOSITION, "le filtre du service a retenu la réponse"),
-    ("ModelBehaviorError", "incomplete|length", SANS_PROPOSITION, "la réponse est incomplète (limite de longueur)"),
-    ("ModelBehaviorError", "not found", SANS_PROPOSITION, "le modèle a appelé un outil qui n'existe pas"),
-    ("ModelBehaviorError", "call id", SANS_PROPOSITION, "le modèle a réutilisé l'identifiant d'un appel"),
-    ("ModelBehaviorError", "json|argument", SANS_PROPOSITION, "les arguments d'un outil sont illisibles"),
-    ("ModelBehaviorError", "^(?!.*no choices)", SANS_PROPOSITION, "le modèle s'est comporté d'une façon imprévue"),
-    ("ModelRefusalError", "", SANS_PROPOSITION, "le modèle a refusé de répondre à ce ticket"),
-    ("MaxTurnsExceeded", "", SANS_PROPOSITION, "le modèle a épuisé ses {tours} tours"),
-    ("UnicodeEncodeError", "ascii", ECHEC, "Réglage illisible : une variable OPENAI_... n'est pas en ASCII."),
-    ("UnicodeEncodeError", "", SANS_PROPOSITION, "le texte contient un demi-caractère, impossible à écrire"),
-    ("APIError|AgentsException|JSONDecodeError|ValidationError|AttributeError|TypeError", "", ECHEC,
-     "Réponse illisible de {hote} : vérifiez OPENAI_BASE_URL et --api."),
-    ("Exception", "", ECHEC, "Erreur inattendue ({classe}) : le détail est avec --debug."),
+    (4, "400|403|422|ModelBehaviorError", "content.(filter|manag)|usage policy|flagged",
+     "le filtre du service a retenu la réponse"),
+    (4, "ModelBehaviorError", "incomplete|length", "la réponse est incomplète (limite de longueur)"),
+    (4, "ModelBehaviorError debut", "brouillon not found", "le modèle a rédigé avant la lecture du ticket"),
+    (4, "ModelBehaviorError", "lire_ticket not found", "le modèle a redemandé le ticket"),
+    (4, "ModelBehaviorError", "not found", "le modèle a appelé un outil qui n'existe pas"),
+    (4, "ModelBehaviorError", "json|argument", "les arguments d'un outil sont illisibles"),
+    (4, "ModelRefusalError", "", "le modèle a refusé de répondre à ce ticket"),
+    (4, "MaxTurnsExceeded", "", "le modèle a épuisé ses {tours} tours"),
+    (4, "UnicodeEncodeError", "surrogates", "le texte contient un demi-caractère impossible à écrire"),
+    (1, "ImportError", "", "SDK absent ou incomplet : lancez {python} -m pip install openai-agents==0.24.0"),
+    (1, "ModelTimeoutError|APITimeoutError", "", "Pas de réponse en {delai:g} s : augmentez --delai."),
+    (1, "400|401|403", "^401|api.key", "Clé refusée ({statut}) : vérifiez OPENAI_API_KEY{adresse}."),
+    (1, "403", "", "Accès interdit par {hote} (403) : vérifiez que la clé a droit à {modele}."),
+    (1, "4xx", "^402|_quota|billing_|current quota", "Quota épuisé ({statut}) : vérifiez la facturation."),
+    (1, "429", "", "Trop de demandes à {hote} (429) : patientez{patience}, puis relancez."),
+    (1, "4xx", "^413|context.(len|size|win)|too.(long|large)", "Ticket trop long : raccourcissez-le."),
+    (1, "400|404", "'rs_|item with id|reasoning item", "Raisonnement perdu ({statut}) : essayez --api chat."),
+    (1, "4xx|500", "tool(s|.use|.choice)|function.call", "Outils refusés ({statut}) : essayez --modele NOM."),
+    (1, "404", "model|deployment", "Modèle inconnu (404) : {modele} ; choisissez-en un avec --modele."),
+    (1, "404|405 debut responses", "", "{hote} ignore /responses ({statut}) : essayez --api chat."),
+    (1, "404|405 debut", "", "Adresse introuvable sur {hote} ({statut}) : vérifiez OPENAI_BASE_URL."),
+    (1, "3xx", "", "Redirection refusée, {hote} renvoie ailleurs : corrigez OPENAI_BASE_URL."),
+    (1, "4xx", "", "Requête refusée par {hote} ({statut}) : essayez un autre modèle."),
+    (1, "APIStatusError", "", "Erreur {statut} de {hote} : réessayez plus tard."),
+    (1, "SSLCertVerificationError", "", "Certificat de {hote} refusé : prévenez votre informatique."),
+    (1, "ProxyError", "", "Le mandataire {par} refuse {hote} : vérifiez HTTPS_PROXY et NO_PROXY."),
+    (1, "SSLError", "", "{hote} ne parle pas https comme prévu : vérifiez OPENAI_BASE_URL."),
+    (1, "mandataire ConnectError", "", "Mandataire {par} injoignable : vérifiez HTTPS_PROXY et NO_PROXY."),
+    (1, "gaierror", "", "Hôte inconnu : {hote} ; vérifiez le réseau{adresse}."),
+    (1, "ConnectError", "", "{hote} est injoignable : vérifiez le réseau{adresse}."),
+    (1, "APIConnectionError", "", "Connexion à {hote} interrompue pendant la réponse : relancez."),
+    (1, "UnicodeEncodeError", "", "Réglage illisible : corrigez la variable OPENAI_... non ASCII."),
+    (1, "APIError|AgentsException|ValueError|TypeError|AttributeError|RecursionError", "",
+     "Réponse illisible de {hote} : relancez ou vérifiez --api{adresse}."),
+    (1, "OSError", "", "Affichage impossible : vérifiez la place sur le disque."),
+    (1, "BaseException", "", "Erreur inattendue ({classe}) : le détail est avec --debug."),
 )  # fmt: skip
 
 
-def sans_proposition(raison: str, suivi: Suivi) -> Arret:
-    """La fin d'un lancement où rien n'a pu être montré, ou plus rien depuis la dernière remarque."""
-    quoi = "Aucune nouvelle version n'a été proposée" if suivi.montres else "Aucun brouillon n'a été proposé"
+def sans_proposition(raison: str, deja_propose: bool) -> Arret:
+    """La fin d'un lancement où rien n'a pu être montré, ou plus rien depuis la remarque."""
+    rien = "Aucune nouvelle version n'a été proposée" if deja_propose else "Aucun brouillon n'a été proposé"
     conseil = "Relancez, ou essayez un autre modèle avec --modele."
-    return Arret(f"{quoi} : {raison}. {conseil}", SANS_PROPOSITION)
+    return Arret(f"{rien} : {raison}. {conseil}", SANS_PROPOSITION)
 
 
-def masquer_la_cle(texte: str, serveur: Serveur | None) -> str:
-    """Le texte sans danger, où chaque mot qui contient quatre signes de suite de la clé est masqué."""
-    cle = serveur.cle if serveur else ""
-    bouts = {cle[rang : rang + 4] for rang in range(len(cle) - 3)}
-    return re.sub(r"\S+", lambda mot: "[clé]" if any(bout in mot[0] for bout in bouts) else mot[0], visible(texte))
+def masquer_la_cle(texte: str, serveur: Serveur) -> str:
+    """Le texte sans danger, où tout mot qui a quatre signes de suite de la clé est masqué."""
+    bouts = {serveur.cle[rang : rang + 4] for rang in range(len(serveur.cle) - 3)}
+    mots = re.split(r"(\s+)", visible(texte))
+    return "".join("[clé]" if any(bout in mot for bout in bouts) else mot for mot in mots)
 
 
-def citer(erreur: BaseException, serveur: Serveur | None, ticket: Ticket | None, suivi: Suivi) -> str:
-    """Ce que dit le serveur, ou rien s'il répète un mot du ticket ou du brouillon."""
-    corps = getattr(erreur, "body", None)
-    message = masquer_la_cle(str(corps.get("message") or ""), serveur) if isinstance(corps, dict) else ""
-    prives = f"{ticket.sujet} {ticket.message} {suivi.remarque} {' '.join(suivi.montres)}" if ticket else ""
-    communs = set.intersection(*(set(re.findall(r"\d+|\w{4,}", plier(texte))) for texte in (message, prives)))
-    return f" Le serveur dit : {en_ligne(message)}" if message.strip() and not communs else ""
+def citer(corps: str, serveur: Serveur) -> str:
+    """Les mots du serveur, quelle que soit leur forme JSON, en une phrase ; rien d'une page HTML."""
+    cles, mots = "error message msg detail errors metadata raw loc title text".split(), ""
+    with suppress(ValueError, RecursionError):
+        restes = [json.loads(corps)]
+        while restes:
+            objet = restes.pop(0)
+            if isinstance(objet, dict):
+                objet = [objet[cle] for cle in cles if objet.get(cle)] or list(objet.values())
+            restes[:0] = objet if isinstance(objet, list) else []
+            mots += f" {objet}" if isinstance(objet, str) else ""
+    citation = en_ligne(masquer_la_cle(mots or corps, serveur))
+    return f" Le serveur dit : {citation}" if citation and not citation.startswith("<") else ""
 
 
-def traduire(erreur: BaseException, serveur: Serveur | None, ticket: Ticket | None, suivi: Suivi) -> Arret:
-    """Rend la phrase et le code d'une exception quelconque, d'après PANNES."""
-    chaine = [erreur]
-    while (suivante := chaine[-1].__cause__ or chaine[-1].__context__) and suivante not in chaine:
-        chaine.append(suivante)
-    if arrets := [maillon for maillon in chaine if isinstance(maillon, Arret)]:
-        return arrets[0]
-    statut = getattr(erreur, "status_code", "")
-    attendre = getattr(getattr(erreur, "response", None), "headers", {}).get("retry-after", "")
-    faits = f"status={statut} api={serveur and serveur.api} {getattr(erreur, 'code', '')}"
-    faits = " ".join([faits, *map(str, chaine)])
-    classes = {classe.__name__ for classe in type(erreur).__mro__}
-    code, phrase = next(
-        (code, phrase)
-        for noms, indice, code, phrase in PANNES
-        if classes & set(noms.split("|")) and re.search(indice, faits, re.IGNORECASE)
-    )
-    phrase = phrase.format(
-        hote=en_ligne(serveur.hote if serveur else "la démonstration"),
-        modele=en_ligne(suivi.modele),
-        delai=serveur.delai if serveur else 0,
-        statut=statut,
-        tours=TOURS_MAX,
-        patience=f" {attendre} s" if re.fullmatch(r"\d{1,6}", attendre) else "",
-        classe=type(erreur).__name__,
-        citation=citer(erreur, serveur, ticket, suivi),
-    )
-    return sans_proposition(phrase, suivi) if code == SANS_PROPOSITION else Arret(phrase, code)
+def traduire(erreur: BaseException, serveur: Serveur, a_repondu: bool, deja_propose: bool) -> Arret:
+    """Rend la phrase et le code d'une exception quelconque, d'après PANNES.
+
+    `a_repondu` : ce serveur a déjà répondu ; son adresse n'est plus mise en doute.
+    """
+    maillons = [erreur]
+    for maillon in maillons:  # la liste s'allonge : l'exception, sa cause, la cause de sa cause...
+        if isinstance(maillon, Arret):
+            return maillon
+        maillons += filter(None, [maillon.__cause__ or maillon.__context__])
+    response, statut = getattr(erreur, "response", None), str(getattr(erreur, "status_code", ""))
+    corps = "" if response is None else response.text.strip()[:LUS_MAX]
+    etiquettes = {classe.__name__ for maillon in maillons for classe in type(maillon).__mro__}
+    etiquettes |= {statut, f"{statut[:1]}xx", serveur.api}
+    etiquettes |= {"" if a_repondu else "debut", "mandataire" if serveur.mandataire else ""}
+    texte = f"{statut} {corps or erreur}"[:LUS_MAX]
+
+    def convient(quand: str, indice: str) -> bool:
+        portees = all(etiquettes.intersection(noms.split("|")) for noms in quand.split())
+        return portees and re.search(indice, texte, re.IGNORECASE) is not None
+
+    code, phrase = next((code, phrase) for code, quand, indice, phrase in PANNES if convient(quand, indice))
+    attendre = getattr(response, "headers", {}).get("retry-after", "")
+    faits = serveur._asdict() | {"statut": statut, "classe": type(erreur).__name__, "python": sys.executable}
+    faits |= {"par": hote_de(serveur.mandataire), "adresse": "" if a_repondu else " et OPENAI_BASE_URL"}
+    faits |= {"patience": f" {attendre} s" if re.fullmatch(r"\d{1,6}", attendre) else "", "tours": TOURS_MAX}
+    phrase = en_ligne(phrase.format(**faits), 1000)
+    if code == SANS_PROPOSITION:
+        phrase = str(sans_proposition(phrase, deja_propose))
+    return Arret(f"{phrase}{citer(corps, serveur)}", code)
 
 
 # --- La ligne de commande -------------------------------------------------------------------
 
-ERREURS_D_USAGE = (  # les phrases d'argparse sont en anglais
-    (r"unrecognized arguments: (.*)", r"argument inconnu : \1"),
-    (r"argument (\S+): expected one argument", r"\1 attend une valeur"),
-    (r"argument (\S+): ignored explicit argument .*", r"\1 n'attend pas de valeur"),
-    (r"argument (\S+): invalid choice: (.*) \(choose from (.*)\)", r"\1 n'admet pas \2 ; choix : \3"),
-    (r"argument (\S+): .*", r"\1 attend un nombre de secondes"),
-)
+AIDE = """\
+usage : python draft_ticket.py IDENTIFIANT [options], ou -h, --aide, --help
+Propose une réponse au ticket tickets/IDENTIFIANT.json (minuscules, chiffres, tirets) et ne
+l'écrit dans brouillons/IDENTIFIANT.txt que si vous répondez « oui ». Le client ne reçoit rien.
 
+  --demo            joue le même parcours sans clé, sans réseau et sans modèle
+  --modele NOM      modèle à utiliser (sinon OPENAI_DEFAULT_MODEL, sinon celui du SDK)
+  --api NOM         responses (par défaut), ou chat pour un serveur compatible
+  --delai SECONDES  attente maximale d'une réponse : 60 par défaut, 3600 au plus
+  --debug           montre aussi la trace technique d'une erreur
 
-class LigneDeCommande(argparse.ArgumentParser):
-    """argparse, dont les erreurs sont dites en français."""
-
-    def error(self, message: str) -> NoReturn:
-        """Lève Arret (code 2)."""
-        for motif, phrase in ERREURS_D_USAGE:
-            if trouve := re.fullmatch(motif, message, re.DOTALL):
-                message = trouve.expand(phrase)
-                break
-        raise Arret(f"{en_ligne(message)} ; voir : python draft_ticket.py --aide", USAGE)
+codes : 0 enregistré, 1 échec, 2 usage ou ticket, 3 refus, 4 rien de proposé, 130 Ctrl-C
+"""
 
 
 def lire_options(argv: list[str] | None) -> argparse.Namespace:
-    """Lit la ligne de commande. Lève Arret (code 2)."""
-    ligne = LigneDeCommande(add_help=False, allow_abbrev=False)
+    """Lit la ligne de commande. Lève Arret (code 2), qui cite ce qui est en cause."""
+    ligne = argparse.ArgumentParser(add_help=False, allow_abbrev=False, exit_on_error=False)
     ligne.add_argument("ticket", nargs="?")
-    ligne.add_argument("--demo", action="store_true")
     ligne.add_argument("--modele")
     ligne.add_argument("--api", choices=("responses", "chat"), default="responses")
     ligne.add_argument("--delai", type=float, default=60.0)
-    ligne.add_argument("--debug", action="store_true")
-    ligne.add_argument("-h", "--aide", "--help", action="store_true")
-    options = ligne.parse_args(argv)
-    if not 0 < options.delai <= 3600:
-        raise Arret("--delai attend un nombre de secondes entre 0 et 3600.", USAGE)
+    for noms in ("--demo", "--debug", "-h --aide --help"):
+        ligne.add_argument(*noms.split(), action="store_true")
+    try:
+        options, fautes = ligne.parse_known_args(argv)
+        fautes += [] if 0 < options.delai <= 3600 else ["--delai"]
+    except argparse.ArgumentError as erreur:
+        fautes = [str(erreur.argument_name)]
+    if fautes:
+        raise Arret(f"Argument inconnu ou fautif : « {en_ligne(' '.join(fautes))} » ; voir : --aide", USAGE)
     return options
 
 
-def preparer(options: argparse.Namespace) -> tuple[Ticket, Serveur | None]:
-    """Vérifie, avant de charger le SDK, tout ce qui peut l'être. Lève Arret."""
-    if options.ticket is None:
-        raise Arret(f"Quel ticket ? {tickets_presents()} Aide : --aide", USAGE)
-    ticket = lire_le_ticket(options.ticket)
-    if sys.stdout is None or (sys.stdin is not None and sys.stdin.isatty() and not sys.stdout.isatty()):
-        conseil = "relancez sans redirection, ou donnez la réponse par un tube"
-        raise Arret(f"Sortie redirigée : vous ne verriez pas le texte ; {conseil}.", USAGE)
-    serveur = None if options.demo else choisir_le_serveur(options)
-    lire_le_brouillon(ticket)  # mieux vaut savoir tout de suite qu'on ne pourra pas écrire
-    return ticket, serveur
-
-
-def presenter(ticket: Ticket) -> None:
-    """Montre le ticket tel que le modèle le recevra, et nomme ce qui n'en partira pas."""
-    dire(f"Ticket {ticket.id}")
-    dire("Sujet :")
-    montrer(ticket.sujet)
-    dire("Message :")
-    montrer(ticket.message)
-    if caches := nombre_de_caches(ticket.sujet + ticket.message):
-        dire(f"Attention, caractères invisibles dans ce ticket (consigne cachée ?) : {caches}")
-        dire("Le modèle les recevra comme ici, en codes ‹U+…›.")
-    if ticket.ecartes:
-        dire(f"Restent ici : {en_ligne(', '.join(ticket.ecartes))}.")
-    sys.stdout.flush()
-
-
-def traiter(ticket: Ticket, serveur: Serveur | None, suivi: Suivi) -> int:
-    """Le parcours d'un ticket, jusqu'au code de sortie. Lève Arret, ou une exception du SDK."""
-    presenter(ticket)
-    with attente(suivi):
-        from agents import set_tracing_disabled
-        from agents.models import get_default_model
-
-        set_tracing_disabled(True)  # sinon le SDK envoie le contenu des outils à un autre hôte
-        suivi.modele = (serveur.modele if serveur else "") or get_default_model()
-        config = configurer(serveur, suivi.modele) if serveur else configurer_la_demonstration(ticket)
-        agent = construire_agent(ticket, suivi)
-    if serveur is None:
-        dire("Démonstration : aucun modèle n'est appelé, rien ne quitte cette machine.")
-        dire("Le texte proposé est un gabarit.")
-        hote = "la démonstration, qui ne la lit pas"
-    else:
-        hote = en_ligne(serveur.hote)
-        dire(f"Partent vers {hote}, modèle {en_ligne(suivi.modele)} : {', '.join(CHAMPS)}.")
-        if not serveur.locale and (mandataire := getproxies().get(urlsplit(serveur.adresse).scheme)):
-            dire(f"Par le mandataire {en_ligne(mandataire.rpartition('@')[2])}.")
-    dialoguer(agent, config, ticket, suivi, hote)
-    return conclure(ticket, suivi)
-
-
-@contextmanager
-def ctrl_c_immediat(fin: Callable[[], Arret]) -> Iterator[None]:
-    """Une pression finit le programme. Python perd parfois l'exception d'un Ctrl-C (rappels d'import)."""
-
-    def sortir(*_: object) -> None:
-        retirer_les_provisoires()
-        annoncer(fin())
-        os._exit(INTERROMPU)
-
-    ancien = signal.getsignal(signal.SIGINT)
-    if ancien is not signal.SIG_IGN:  # ignoré quand le programme est lancé en arrière-plan
-        signal.signal(signal.SIGINT, sortir)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGINT, ancien)
-
-
-def interrompre(ticket: Ticket | None, suivi: Suivi) -> Arret:
-    """La phrase d'un Ctrl-C, vraie du disque quel que soit l'instant."""
-    fait = "aucun brouillon n'a été écrit"
-    with suppress(Arret):
-        if ticket and suivi.approuve is not None and lire_le_brouillon(ticket) == suivi.approuve.encode():
-            fait = "le brouillon approuvé est sur le disque"
-    return Arret(f"Interrompu (Ctrl-C) : {fait}.", INTERROMPU)
-
-
-def annoncer(arret: Arret) -> None:
-    """Dit la fin sur stderr : une seule ligne, repliée sur un terminal comme toute phrase."""
-    if sys.stderr is None:  # fermé : le code de sortie parle seul
-        return
-    phrase = en_retrait(str(arret), sys.stderr) if sys.stderr.isatty() else str(arret)
-    debut = "\n" if sys.stderr.isatty() and arret.code == INTERROMPU else ""  # après le ^C du terminal
-    with suppress(OSError):
-        print(debut + phrase, file=sys.stderr, flush=True)
-
-
-def main(argv: list[str] | None = None) -> int:
-    """Rend le code de sortie ; toute erreur devient une phrase sur stderr."""
-    preparer_l_ecran()
-    logging.disable(logging.CRITICAL)  # les journaux du SDK citent le ticket
-    options, ticket, serveur, suivi = None, None, None, Suivi()
-    try:
-        with ctrl_c_immediat(lambda: interrompre(ticket, suivi)):
-            options = lire_options(argv)
-            if options.aide:
-                print(AIDE, end="", flush=True)
-                return SUCCES
-            ticket, serveur = preparer(options)
-            return traiter(ticket, serveur, suivi)
-    except BrokenPipeError:  # plus personne ne lit : se taire
-        return SUCCES if suivi.enregistre else ECHEC
-    except KeyboardInterrupt:
-        arret = interrompre(ticket, suivi)
-    except Exception as erreur:
-        if options is not None and options.debug:
-            print(masquer_la_cle(traceback.format_exc(), serveur), file=sys.stderr)
-        arret = traduire(erreur, serveur, ticket, suivi)
-        if suivi.enregistre:
-            arret = Arret(f"Brouillon enregistré et relu, malgré ceci ensuite : {arret}", SUCCES)
-    annoncer(arret)
-    return arret.code
-
-
 if __name__ == "__main__":
-    code_de_sortie = main()
-    # Une fin ordinaire attendrait un fil resté bloqué sur la résolution d'un nom d'hôte.
-    os._exit(code_de_sortie)
+    os._exit(main())  # sys.exit attendrait un fil bloqué sur un nom d'hôte

@@ -23,11 +23,16 @@ sys.path[:0] = [str(RACINE), str(RACINE / "tests")]
 
 import draft_ticket
 
-ATELIER = tempfile.TemporaryDirectory()  # les essais ne laissent aucun fichier dans le dépôt
-hypothesis.configuration.set_hypothesis_home_dir(ATELIER.name)
-
 # Ni clé, ni serveur, ni mandataire de la machine ne doivent entrer dans un essai.
-ETRANGERES = ("OPENAI_", *(f"{nom}_PROXY" for nom in ("HTTP", "HTTPS", "ALL", "NO")), "http_", "https_", "all_", "no_")
+ETRANGERES = (
+    "OPENAI_",
+    *(f"{nom}_PROXY" for nom in ("HTTP", "HTTPS", "ALL", "NO")),
+    "http_",
+    "https_",
+    "all_",
+    "no_",
+    "SSL_",
+)
 MESSAGE = "Bonjour, ma commande 2026-0412 est arrivée abîmée. Je l'ai payée 49,90 €. Que faire ?"
 TEXTE = "Bonjour,\n\nNous avons bien reçu votre message. Pouvez-vous préciser ?\n\nLe support"
 
@@ -70,7 +75,7 @@ class Projet:
 def environnement(**variables: str) -> dict[str, str]:
     """L'environnement d'un processus à part, sans rien de la machine qui change le résultat."""
     propre = {cle: v for cle, v in os.environ.items() if not cle.startswith(ETRANGERES)}
-    return {**propre, "PYTHONDONTWRITEBYTECODE": "1", **variables}
+    return {**propre, "PYTHONDONTWRITEBYTECODE": "1", "TERM": "xterm-256color", **variables}
 
 
 def pytest_make_parametrize_id(val: object) -> str | None:
@@ -78,11 +83,14 @@ def pytest_make_parametrize_id(val: object) -> str | None:
     return re.sub(r"[^\w.+]+", "-", ascii(val)).strip("-") if isinstance(val, str | bytes) else None
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Marque les essais qui lancent un processus à part : la recherche de défauts s'en passe."""
-    for item in items:
-        if "copie" in getattr(item, "fixturenames", ()):
-            item.add_marker("a_part")
+@pytest.hookimpl(tryfirst=True)
+def pytest_configure(config: pytest.Config) -> None:
+    """Un dossier à ce lancement seul : deux suites à la fois ne se gênent pas, et rien ne reste."""
+    if config.option.basetemp is None:  # pytest-xdist donne le sien à chaque processus
+        atelier = tempfile.TemporaryDirectory()
+        config.add_cleanup(atelier.cleanup)
+        config.option.basetemp = os.path.join(atelier.name, "essais")
+    hypothesis.configuration.set_hypothesis_home_dir(f"{config.option.basetemp}-hypothesis")
 
 
 @pytest.fixture
@@ -121,7 +129,9 @@ def copie(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def processus(copie: Path, *argv: str, entree: str | bytes | None = "", avant: Any = None, **variables: str) -> Bilan:
+def processus(
+    copie: Path, *argv: str, entree: str | bytes | None = "", avant: Any = None, **variables: str
+) -> Bilan:
     """Lance le script dans un processus à part et attend sa fin."""
     octets = entree.encode() if isinstance(entree, str) else entree
     fini = subprocess.run(
@@ -132,4 +142,8 @@ def processus(copie: Path, *argv: str, entree: str | bytes | None = "", avant: A
         timeout=60,
         preexec_fn=avant,
     )
-    return Bilan(fini.returncode, fini.stdout.decode("utf-8", "replace"), fini.stderr.decode("utf-8", "replace"))
+    return Bilan(
+        fini.returncode,
+        fini.stdout.decode("utf-8", "replace"),
+        fini.stderr.decode("utf-8", "replace"),
+    )

@@ -10,10 +10,13 @@ from serveur import Serveur, servir
 QUESTION = "Enregistrer ce brouillon ?"
 
 
-def jouer(projet: Projet, *reponses: Any, entree: str | bytes = "oui\n") -> tuple[Bilan, Serveur]:
-    """Lance le script ; jamais de trace d'erreur, et jamais une requête que le serveur garderait."""
+def jouer(
+    projet: Projet, *reponses: Any, entree: str | bytes = "oui\n", options: tuple[str, ...] = ()
+) -> tuple[Bilan, Serveur]:
+    """Lance le script ; jamais de trace d'erreur, ni de requête que le serveur garderait."""
+    argv = ("ticket-local", "--modele", "essai", *options)
     with servir(*reponses) as serveur:
-        bilan = projet.lancer("ticket-local", "--modele", "essai", entree=entree, OPENAI_BASE_URL=serveur.adresse)
+        bilan = projet.lancer(*argv, entree=entree, OPENAI_BASE_URL=serveur.adresse)
     assert "Traceback" not in bilan.out + bilan.err
     assert [recue["store"] for recue in serveur.recues] == [False] * len(serveur.recues)
     return bilan, serveur
@@ -22,13 +25,15 @@ def jouer(projet: Projet, *reponses: Any, entree: str | bytes = "oui\n") -> tupl
 def anciens(projet: Projet) -> dict[str, bytes]:
     """Pose les brouillons de deux lancements passés et rend le contenu du dossier."""
     projet.brouillon.write_bytes("Ancien brouillon, approuvé hier.\r\n".encode())
-    projet.brouillon.with_name("ticket-local.txt~").write_bytes(b"Brouillon de la semaine pass\xe9e.")
+    copie = projet.brouillon.with_name("ticket-local.txt~")
+    copie.write_bytes(b"Brouillon de la semaine pass\xe9e.")
     return projet.fichiers()
 
 
 def rendus_par_les_outils(serveur: Serveur) -> list[str]:
     """Ce que les outils ont rendu au modèle, d'après la dernière requête."""
-    return [str(item["output"]) for item in serveur.recues[-1]["input"] if item.get("type") == "function_call_output"]
+    recus = serveur.recues[-1]["input"]
+    return [str(item["output"]) for item in recus if item.get("type") == "function_call_output"]
 
 
 def dans_l_ordre(sortie: str, *morceaux: str) -> None:

@@ -1,21 +1,28 @@
-"""Ce que partagent les essais du réseau : une clé, un cas de panne, et un port qui note ses connexions."""
+"""Ce que partagent les essais du réseau : une clé, un cas de panne, un port, un certificat."""
 
 from __future__ import annotations
 
+import datetime
 import re
 import socket
 import socketserver
+import ssl
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from pathlib import Path
 from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
 from conftest import TEXTE, Bilan, Projet
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives.asymmetric import ec
 from serveur import Reponse, Serveur, Sortie, brouillon, chat, lecture, responses, servir
 
 APIS = ("responses", "chat")
 CLE = "sk-Q7xZ9vKw2mPj4rTd"  # aucun de ses morceaux de quatre signes n'est dans un mot
+CLE_EN_CLAIR = CLE.removeprefix("sk-")  # celle d'un serveur qui n'est pas OpenAI, permise sans https
 LECTURE, PROPOSITION = lecture(call_id="lu"), brouillon(TEXTE, call_id="ecrit")
 
 # Des mots que seuls le SDK et argparse emploient, et des verbes dont l'un au moins dit quoi faire.
@@ -32,7 +39,7 @@ CONSEIL = re.compile(
 
 
 class Cas(NamedTuple):
-    """Ce que joue le serveur, le code attendu, les mots attendus (« !mot » : absent), les requêtes reçues."""
+    """Ce que joue le serveur, le code, les mots attendus (« !mot » : absent), les requêtes."""
 
     reponses: list[Any]
     code: int
@@ -42,9 +49,15 @@ class Cas(NamedTuple):
     apis: tuple[str, ...] = APIS
 
 
-def jouer(projet: Projet, serveur: Serveur, *argv: str, entree: str = "oui\n", **variables: str | None) -> Bilan:
-    """Un lancement contre ce serveur, avec une clé et un modèle sauf avis contraire (None : variable absente)."""
-    reglages = {"OPENAI_BASE_URL": serveur.adresse, "OPENAI_API_KEY": CLE, "OPENAI_DEFAULT_MODEL": "modele-essai"}
+def jouer(
+    projet: Projet, serveur: Serveur, *argv: str, entree: str = "oui\n", **variables: str | None
+) -> Bilan:
+    """Un lancement contre ce serveur, avec une clé et un modèle (None : variable absente)."""
+    reglages = {
+        "OPENAI_BASE_URL": serveur.adresse,
+        "OPENAI_API_KEY": CLE,
+        "OPENAI_DEFAULT_MODEL": "modele-essai",
+    }
     presentes = {nom: valeur for nom, valeur in {**reglages, **variables}.items() if valeur is not None}
     return projet.lancer("ticket-local", *argv, entree=entree, **presentes)
 
@@ -86,7 +99,7 @@ def croiser(cas: dict[str, Cas]) -> list[tuple[str, str]]:
 
 
 def abimee(*sorties: Sortie, reponse: dict[str, Any], choix: dict[str, Any]) -> Callable[[Any], Reponse]:
-    """Une réponse dont l'enveloppe est changée : `reponse` pour l'API Responses, `choix` pour Chat."""
+    """Une réponse dont l'enveloppe est changée : `reponse` pour Responses, `choix` pour Chat."""
 
     def construire(recue: dict[str, Any]) -> Reponse:
         if "input" in recue:
@@ -138,3 +151,46 @@ def relais(serveur: Serveur, notes: list[str]) -> Callable[[socket.socket], None
             verser(client, cible)
 
     return traiter
+
+
+def certificat(dossier: Path) -> tuple[ssl.SSLContext, Path]:
+    """De quoi servir « localhost » en TLS, et le certificat, signé par lui-même, qu'il présente."""
+    cle, nom = ec.generate_private_key(ec.SECP256R1()), x509.Name([])
+    jour, fichier = datetime.datetime.now(datetime.timezone.utc), dossier / "serveur.pem"
+    signe = (
+        x509.CertificateBuilder(nom, nom, cle.public_key(), x509.random_serial_number())
+        .not_valid_before(jour)
+        .not_valid_after(jour + datetime.timedelta(days=1))
+        .add_extension(x509.SubjectAlternativeName([x509.DNSName("localhost")]), critical=True)
+        .sign(cle, hashes.SHA256())
+    )
+    pem, clair = serialization.Encoding.PEM, serialization.NoEncryption()
+    prive = cle.private_bytes(pem, serialization.PrivateFormat.PKCS8, clair)
+    fichier.write_bytes(prive + signe.public_bytes(pem))
+    contexte = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    contexte.load_cert_chain(fichier)
+    return contexte, fichier
+
+
+def en_tls(
+    contexte: ssl.SSLContext, traiter: Callable[[socket.socket], None]
+) -> Callable[[socket.socket], None]:
+    """Donne à `traiter` la connexion une fois déchiffrée."""
+
+    def ouvrir(connexion: socket.socket) -> None:
+        with contexte.wrap_socket(connexion, server_side=True) as chiffree:
+            traiter(chiffree)
+
+    return ouvrir
+
+
+def mandate(adresse: str) -> dict[str, str]:
+    """Les variables qui font passer par ce mandataire tout ce qui quitte la machine."""
+    noms = ("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "http_proxy", "https_proxy", "all_proxy")
+    return {**dict.fromkeys(noms, adresse), "NO_PROXY": "", "no_proxy": ""}
+
+
+def port_ferme() -> int:
+    """Un port de la machine où personne n'écoute."""
+    with socket.create_server(("127.0.0.1", 0)) as libre:
+        return int(libre.getsockname()[1])

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from conftest import MESSAGE, RACINE, TEXTE, Projet, processus
 from parcours import QUESTION, anciens, dans_l_ordre, jouer, rendus_par_les_outils
-from serveur import appel, brouillon, lecture, prose, servir
+from serveur import Reponse, appel, brouillon, erreur, lecture, prose, servir
 
 from draft_ticket import TAILLE_MAX_TEXTE, TOURS_MAX, VERSIONS_MAX
 
@@ -29,25 +29,56 @@ def test_oui_enregistre_les_octets_exacts_du_texte_montre(projet: Projet, repons
     assert (bilan.code, bilan.err, len(serveur.recues)) == (0, "", 2)
     assert projet.fichiers() == {"ticket-local.txt": EXACT.encode()}
     assert stat.S_IMODE(projet.brouillon.stat().st_mode) == 0o600
-    dans_l_ordre(bilan.out, QUESTION, "Brouillon enregistré et relu", "brouillons/ticket-local.txt", "3 lignes")
+    verdict = "Brouillon enregistré et relu : brouillons/ticket-local.txt.\n"
+    assert bilan.out.partition(QUESTION)[2].endswith(f"Réponse : \n{verdict}")
 
 
-AUTRES = ["non\n", "\n", "", "o\n", "y\n", "yes\n", "OUI?\n", "oui.\n", "oui oui\n", "ouï\n", "« oui »\n", "\noui\n"]
-AUTRES += ["oui\0\n", "oui\u200b\n", "\ufeffoui\n", "oui\u2060", "o\u00adui\n", "non, \n", "non,\n", "non plus court\n"]
+SECS = ["non", "NON.", "Non !", "non, ", "non,", "non merci", "non, merci.", "Non merci !"]
+AUTRES = ["", "o", "y", "yes", "ouii", "OUI?", "oui.", "oui oui", "ouï", "« oui »", "non'oui"]
+AUTRES += ["oui\0", "oui\u200b", "\ufeffoui", "o\u00adui", "oui\x1b[D", "plus court", "merci, non"]
+AUTRES += ["nonobstant", "nonobstant ce qui précède", "non-conforme", "nonante", "sinon plus court"]
 NON_UTF_8 = [b"oui\xff\n", b"\xffoui\n", "oui\n".encode("utf-16")]
 
 
-@pytest.mark.parametrize("reponse", [*AUTRES, *NON_UTF_8])
+@pytest.mark.parametrize(
+    "reponse", [*(f"{mots}\n" for mots in SECS + AUTRES), "", "\noui\n", "oui\u2060", *NON_UTF_8]
+)
 def test_toute_autre_reponse_laisse_le_dossier_tel_quel(projet: Projet, reponse: str | bytes) -> None:
     avant = anciens(projet)
-    bilan, serveur = jouer(projet, lecture(), brouillon(TEXTE), entree=reponse)
-    assert (bilan.code, bilan.err, len(serveur.recues)) == (3, "", 2)
-    assert projet.fichiers() == avant
+    bilan = projet.lancer("ticket-local", "--demo", entree=reponse)
+    assert (bilan.code, bilan.err, projet.fichiers()) == (3, "", avant)
+    assert bilan.out.count(QUESTION) == 1
     assert "aucun brouillon n'a été écrit" in bilan.out and "resté tel quel" in bilan.out
 
 
+@pytest.mark.parametrize("mots", [mots for mots in AUTRES if mots.isprintable() and mots])
+def test_un_refus_qui_n_est_pas_non_cite_ce_qui_a_ete_lu(projet: Projet, mots: str) -> None:
+    bilan = projet.lancer("ticket-local", "--demo", entree=f"{mots}\n")
+    fin = " ".join(bilan.out.partition(QUESTION)[2].split())
+    assert f"Lu : « {mots} »" in fin
+    assert "« oui »" in fin and "« non, … »" in fin, "les deux formes sont rappelées"
+
+
+@pytest.mark.parametrize("mots", SECS)
+def test_un_simple_non_ne_demande_aucune_explication(projet: Projet, mots: str) -> None:
+    bilan = projet.lancer("ticket-local", "--demo", entree=f"{mots}\noui\n")
+    fin = bilan.out.partition(QUESTION)[2]
+    assert (bilan.code, projet.fichiers()) == (3, {})
+    assert fin.count("\n") == 3 and fin.endswith("Refusé : aucun brouillon n'a été écrit.\n")
+
+
+def test_une_reponse_demesuree_est_citee_en_peu_de_rangees(projet: Projet) -> None:
+    """Et sa fin n'est pas prise pour la réponse suivante."""
+    bilan = projet.lancer("ticket-local", "--demo", entree="x " * 20_000 + "oui\noui\n")
+    fin = bilan.out.partition(QUESTION)[2]
+    assert (bilan.code, projet.fichiers()) == (3, {})
+    assert len(fin) < 400 and bilan.out.count(QUESTION) == 1
+
+
 def test_une_entree_fermee_est_un_refus(copie: Path) -> None:
-    bilan = processus(copie, "ticket-local", "--demo", entree=None, avant=lambda: os.close(0), PYTHONIOENCODING="utf-8")
+    argv = ("ticket-local", "--demo")
+    fermer: Any = {"entree": None, "avant": lambda: os.close(0)}
+    bilan = processus(copie, *argv, PYTHONIOENCODING="utf-8", **fermer)
     assert (bilan.code, bilan.err) == (3, "")
     assert list((copie / "brouillons").iterdir()) == []
     assert "aucun brouillon n'a été écrit" in bilan.out
@@ -56,8 +87,11 @@ def test_une_entree_fermee_est_un_refus(copie: Path) -> None:
 def test_tout_ce_qui_eclaire_la_decision_est_montre_avant_la_question(projet: Projet) -> None:
     sortie = jouer(projet, lecture(), brouillon(TEXTE))[0].out
     entier = "\n".join(f"| {ligne}" for ligne in TEXTE.split("\n"))
-    taille = f"5 lignes, {len(TEXTE)} caractères"
-    dans_l_ordre(sortie, "enregistrer_brouillon", "brouillons/ticket-local.txt", taille, entier, QUESTION)
+    titre = f"Proposition 1 · brouillons/ticket-local.txt · 5 lignes, {len(TEXTE)} caractères\n"
+    question = f"{QUESTION} oui / non / non, votre remarque\nRéponse : "
+    dans_l_ordre(sortie, f"\n\n{titre}", f"\n{entier}\n", "\nAucun point repéré", f"\n\n{question}")
+    assert "\x1b" not in sortie, "aucun code de couleur dans un tube"
+    assert "enregistrer_brouillon" not in sortie and sortie.count("5 lignes") == 1
 
 
 # --- Les propositions jamais montrées -------------------------------------------------------
@@ -82,9 +116,13 @@ INVALIDES = {
     "texte nul": (objet(None), "« texte » n'est pas une chaîne"),
     "texte blanc": (objet(" \n\u00a0\t"), "« texte » est vide"),
     "invisibles": (objet("\u200b\u3164\u202e \ufe0f"), "« texte » est vide"),
-    "demi-caractère": (f'{{"ticket_id": "ticket-local", "texte": "{MAUVAIS} \ud800"}}', "demi-caractère"),
+    "demi-caractère": (
+        f'{{"ticket_id": "ticket-local", "texte": "{MAUVAIS} \ud800"}}',
+        "demi-caractère",
+    ),
     "demi-caractère échappé": (objet(f"{MAUVAIS} \ud800"), "demi-caractère"),
     "trop long": (objet(MAUVAIS.ljust(TAILLE_MAX_TEXTE + 1, "é")), "dépasse 20000 caractères"),
+    "trop de lignes": (objet(".\n" * 300 + MAUVAIS), "300 lignes"),
     "autre ticket": (objet(ticket_id="autre"), "autre ticket"),
     "chemin": (objet(ticket_id="../ticket-local"), "autre ticket"),
 }
@@ -94,22 +132,31 @@ INVALIDES = {
 def test_une_proposition_invalide_n_est_jamais_montree(projet: Projet, cas: str) -> None:
     arguments, raison = INVALIDES[cas]
     avant = anciens(projet)
-    bilan, serveur = jouer(projet, lecture(), appel("enregistrer_brouillon", arguments), entree="oui\n" * 3)
+    proposee = appel("enregistrer_brouillon", arguments)
+    bilan, serveur = jouer(projet, lecture(), proposee, entree="oui\n" * 3)
     assert (bilan.code, len(serveur.recues), projet.fichiers()) == (4, 2, avant)
     assert bilan.err.startswith("Aucun brouillon n'a été proposé") and raison in bilan.err
     assert bilan.err.count("\n") == 1
     assert QUESTION not in bilan.out and MAUVAIS not in bilan.out + bilan.err
 
 
-def test_un_texte_de_20_000_caracteres_est_montre_entier_et_enregistre(projet: Projet) -> None:
-    texte = "é 😀 " * (TAILLE_MAX_TEXTE // 4)
+@pytest.mark.parametrize(
+    "texte",
+    ["é 😀 " * (TAILLE_MAX_TEXTE // 4), "😀\n" * 299 + "😀"],
+    ids=["20 000 caractères", "300 lignes"],
+)
+def test_le_texte_le_plus_long_est_montre_entier_et_enregistre(projet: Projet, texte: str) -> None:
     bilan, _ = jouer(projet, lecture(), brouillon(texte))
-    assert bilan.code == 0 and bilan.out.count("😀") >= TAILLE_MAX_TEXTE // 4
+    assert bilan.code == 0 and bilan.out.count("😀") >= texte.count("😀")
     assert projet.fichiers() == {"ticket-local.txt": texte.encode()}
 
 
-@pytest.mark.parametrize("tour", [[brouillon(MAUVAIS)], [lecture(), brouillon(MAUVAIS)]], ids=["seule", "ensemble"])
-def test_une_proposition_redigee_avant_la_lecture_n_est_jamais_montree(projet: Projet, tour: list[Any]) -> None:
+@pytest.mark.parametrize(
+    "tour", [[brouillon(MAUVAIS)], [lecture(), brouillon(MAUVAIS)]], ids=["seule", "ensemble"]
+)
+def test_une_proposition_redigee_avant_la_lecture_n_est_jamais_montree(
+    projet: Projet, tour: list[Any]
+) -> None:
     bilan, serveur = jouer(projet, tour, brouillon(TEXTE))
     assert (bilan.code, len(serveur.recues), projet.fichiers()) == (4, 1, {})
     assert "avant la lecture du ticket" in bilan.err
@@ -123,11 +170,12 @@ SILENCES: dict[str, tuple[list[Any], str]] = {
     "appel en texte d'emblée": ([prose(f'lire_ticket("{MAUVAIS}")')], "l'appel en texte"),
     "texte vide": ([lecture(), prose("")], "n'a rien répondu"),
     "rien": ([lecture(), []], "n'a rien répondu"),
+    "relecture": ([lecture(), lecture()], "redemandé le ticket"),
 }
 
 
 @pytest.mark.parametrize("cas", SILENCES)
-def test_sans_appel_d_outil_rien_n_est_demande_et_la_prose_n_est_pas_montree(projet: Projet, cas: str) -> None:
+def test_sans_proposition_rien_n_est_demande_et_la_prose_n_est_pas_montree(projet: Projet, cas: str) -> None:
     reponses, raison = SILENCES[cas]
     avant = anciens(projet)
     bilan, serveur = jouer(projet, *reponses)
@@ -137,12 +185,11 @@ def test_sans_appel_d_outil_rien_n_est_demande_et_la_prose_n_est_pas_montree(pro
     assert QUESTION not in bilan.out and MAUVAIS not in bilan.out + bilan.err
 
 
-@pytest.mark.parametrize("identifiant", ["ticket-local", "autre"])
-def test_un_modele_qui_tourne_en_rond_est_arrete(projet: Projet, identifiant: str) -> None:
-    bilan, serveur = jouer(projet, lambda _: lecture(identifiant))
+def test_un_modele_qui_tourne_en_rond_est_arrete(projet: Projet) -> None:
+    bilan, serveur = jouer(projet, lambda _: lecture("autre"))
     assert (bilan.code, projet.fichiers()) == (4, {})
     assert f"épuisé ses {TOURS_MAX} tours" in bilan.err and bilan.err.count("\n") == 1
-    assert ("lire_ticket refusé pour un autre ticket : autre" in bilan.out) == (identifiant == "autre")
+    assert "lire_ticket refusé pour un autre ticket : autre" in bilan.out
     assert len(serveur.recues) == TOURS_MAX < 10
 
 
@@ -151,20 +198,23 @@ def test_un_modele_qui_tourne_en_rond_est_arrete(projet: Projet, identifiant: st
 
 def test_lire_ticket_ne_sert_que_le_ticket_demande(projet: Projet) -> None:
     projet.ticket(nom="autre", message="Message d'un autre client")
-    autre = "autre\x1b[2J"
-    bilan, serveur = jouer(projet, lecture("autre"), lecture(autre), lecture(), brouillon(TEXTE))
+    tours = lecture("autre"), lecture("autre\x1b[2J"), lecture(), brouillon(TEXTE)
+    bilan, serveur = jouer(projet, *tours)
     assert (bilan.code, len(serveur.recues)) == (0, 4)
-    assert bilan.out.count("lire_ticket refusé pour un autre ticket : autre") == 2 and "\x1b" not in bilan.out
+    assert bilan.out.count("lire_ticket refusé pour un autre ticket : autre") == 2
+    assert "\x1b" not in bilan.out
     *refus, rendu = rendus_par_les_outils(serveur)
     assert all(phrase.startswith("Refusé") for phrase in refus) and MESSAGE in rendu
     assert "autre client" not in json.dumps(serveur.recues, ensure_ascii=False)
 
 
 def test_le_modele_recoit_trois_champs_tels_que_la_personne_les_a_vus(projet: Projet) -> None:
-    projet.ticket(sujet="Lampe\u202e", message="Bonjour\n\nMerci\U000e0041", client="Champ gardé ici")
+    caches = {"sujet": "Lampe\u202e", "message": "Bonjour\n\nMerci\U000e0041"}
+    projet.ticket(**caches, client="Champ gardé ici")
     bilan, serveur = jouer(projet, lecture(), brouillon(TEXTE), entree="non\n")
-    vus = {"id": "ticket-local", "sujet": "Lampe‹U+202E›", "message": "Bonjour\n\nMerci‹U+E0041›"}
-    assert [json.loads(rendu) for rendu in rendus_par_les_outils(serveur)] == [vus]
+    vus = {"sujet": "Lampe‹U+202E›", "message": "Bonjour\n\nMerci‹U+E0041›"}
+    recus = [json.loads(rendu) for rendu in rendus_par_les_outils(serveur)]
+    assert recus == [{"id": "ticket-local", **vus}]
     assert "| Lampe‹U+202E›\n" in bilan.out and "| Bonjour\n| \n| Merci‹U+E0041›\n" in bilan.out
     assert "gardé ici" not in json.dumps(serveur.recues, ensure_ascii=False)
 
@@ -192,6 +242,12 @@ def test_deux_propositions_sont_demandees_une_a_une(
     assert ("| Second texte" in bilan.out) == (questions == 2)
 
 
+def test_trois_cents_lignes_dont_la_derniere_finit_sont_montrees(projet: Projet) -> None:
+    texte = "Merci.\n" * 300
+    assert jouer(projet, lecture(), brouillon(texte))[0].code == 0
+    assert projet.fichiers() == {"ticket-local.txt": texte.encode()}
+
+
 def test_une_proposition_invalide_n_empeche_pas_d_approuver_la_suivante(projet: Projet) -> None:
     tour = [appel("enregistrer_brouillon", "null"), brouillon(TEXTE)]
     bilan, _ = jouer(projet, lecture(), tour)
@@ -204,32 +260,63 @@ def test_une_proposition_invalide_n_empeche_pas_d_approuver_la_suivante(projet: 
 UN, DEUX = "Bonjour,\nUne phrase de trop.\nLe support", "Bonjour,\nLe support, en bref"
 
 
-@pytest.mark.parametrize("debut", ["non, ", "non : ", "NON;", "  Non ,  ", "non:"])
-def test_une_remarque_part_au_modele_et_la_version_suivante_est_enregistree(projet: Projet, debut: str) -> None:
+def test_une_remarque_part_au_modele_et_la_version_suivante_est_enregistree(
+    projet: Projet,
+) -> None:
     reponses = lecture(), brouillon(UN), brouillon(DEUX)
-    bilan, serveur = jouer(projet, *reponses, entree=f"{debut}plus\u202e court\x1b\noui\n")
+    bilan, serveur = jouer(projet, *reponses, entree="non plus\u202e court\x1b\noui\n")
     assert (bilan.code, len(serveur.recues), bilan.out.count(QUESTION)) == (0, 3, 2)
     assert projet.fichiers() == {"ticket-local.txt": DEUX.encode()}
-    assert "Refusé par la personne, qui demande : plus‹U+202E› court‹U+001B›\n" in rendus_par_les_outils(serveur)[-1]
-    hote = serveur.adresse.split("/")[2]
+    demande = "Refusé par la personne, qui demande : plus‹U+202E› court‹U+001B›\n"
+    assert demande in rendus_par_les_outils(serveur)[-1]
     dans_l_ordre(
         bilan.out,
         "non, votre remarque",
-        f"part vers {hote} :\n| plus‹U+202E› court‹U+001B›\n",
+        f"part vers {serveur.adresse.split('/')[2]} :\n| plus‹U+202E› court‹U+001B›\n",
         "Proposition 2",
-        "| Bonjour,\n| Le support, en bref\n",
-        "version refusée",
-        "| -Une phrase de trop.\n",
-        "| +Le support, en bref\n",
+        "la version précédente",
+        "[-Une phrase de trop.-]",
+        "\n\n| Bonjour,\n| Le support, en bref\n",
         QUESTION,
     )
+
+
+REMARQUES = ["non plus court", "Non. plus court", "non- plus court", "non : plus court"]
+REMARQUES += ["non:plus court", "NON;plus court", "  Non ,  plus court", "non… plus court"]
+REMARQUES += ["non, plus court", "non ! plus court", "non - plus court", "non merci plus court"]
+
+
+@pytest.mark.parametrize("reponse", REMARQUES)
+def test_non_suivi_de_mots_demande_une_autre_version(projet: Projet, reponse: str) -> None:
+    bilan = projet.lancer("ticket-local", "--demo", entree=f"{reponse}\nnon\n")
+    mots = "merci plus court" if "merci" in reponse else "plus court"
+    assert f"Votre remarque part vers la démonstration :\n| {mots}\n" in bilan.out
+    assert (bilan.code, bilan.out.count(QUESTION), projet.fichiers()) == (3, 2, {})
 
 
 @pytest.mark.parametrize("seconde", ["non\n", "", "plus court\n"])
 def test_une_version_refusee_apres_une_remarque_n_ecrit_rien(projet: Projet, seconde: str) -> None:
     avant = anciens(projet)
-    bilan, serveur = jouer(projet, lecture(), brouillon(UN), brouillon(DEUX), entree="non, plus court\n" + seconde)
-    assert (bilan.code, len(serveur.recues), projet.fichiers()) == (3, 3, avant)
+    bilan = projet.lancer("ticket-local", "--demo", entree=f"non, plus court\n{seconde}")
+    assert (bilan.code, bilan.out.count(QUESTION), projet.fichiers()) == (3, 2, avant)
+
+
+def test_une_remarque_de_4_000_caracteres_part_entiere(projet: Projet) -> None:
+    remarque = "é" * 3_995
+    reponses = lecture(), brouillon(UN), brouillon(DEUX)
+    bilan, serveur = jouer(projet, *reponses, entree=f"non, {remarque}\noui\n")
+    assert (bilan.code, projet.fichiers()) == (0, {"ticket-local.txt": DEUX.encode()})
+    assert f" {remarque}\n" in rendus_par_les_outils(serveur)[-1]
+
+
+@pytest.mark.parametrize("nombre", [4_001, 50_000])
+def test_une_remarque_trop_longue_ne_part_pas_et_c_est_dit(projet: Projet, nombre: int) -> None:
+    avant = anciens(projet)
+    entree = f"non, {'é' * nombre}\noui\n"
+    bilan, serveur = jouer(projet, lecture(), brouillon(UN), entree=entree)
+    assert (bilan.code, len(serveur.recues), projet.fichiers()) == (3, 2, avant)
+    assert "Plus de 4000 caractères : rien n'est parti." in bilan.out
+    assert bilan.out.count(QUESTION) == 1
 
 
 @pytest.mark.parametrize("par_tour", [1, 2, 3])
@@ -242,11 +329,15 @@ def test_cinq_versions_au_plus_sont_montrees(projet: Projet, par_tour: int) -> N
     bilan, serveur = jouer(projet, lecture(), versions, entree="non, encore\n" * 20)
     assert (bilan.code, bilan.err, projet.fichiers()) == (3, "", {})
     assert bilan.out.count(QUESTION) == VERSIONS_MAX == 5
-    assert "dernière version" in bilan.out.rpartition(QUESTION)[2]
+    derniere = bilan.out.rpartition(QUESTION)[2]
+    assert "dernière version" in derniere.split("\n")[0]
+    assert "votre remarque" not in derniere and "la remarque n'est pas partie" in derniere
     assert len(serveur.recues) <= 1 + VERSIONS_MAX
 
 
-def test_oui_a_la_cinquieme_version_l_enregistre_meme_apres_deux_tours_perdus(projet: Projet) -> None:
+def test_oui_a_la_cinquieme_version_l_enregistre_meme_apres_deux_tours_perdus(
+    projet: Projet,
+) -> None:
     versions = [brouillon(f"Version {rang}") for rang in range(1, 6)]
     reponses = lecture("autre"), lecture("autre"), lecture(), *versions
     bilan, serveur = jouer(projet, *reponses, entree="non, encore\n" * 4 + "oui\n")
@@ -254,12 +345,79 @@ def test_oui_a_la_cinquieme_version_l_enregistre_meme_apres_deux_tours_perdus(pr
     assert projet.fichiers() == {"ticket-local.txt": b"Version 5"}
 
 
-@pytest.mark.parametrize("suite", [prose(MAUVAIS), appel("enregistrer_brouillon", "{}")], ids=["prose", "invalide"])
-def test_une_remarque_sans_nouvelle_version_est_dite(projet: Projet, suite: Any) -> None:
-    bilan, serveur = jouer(projet, lecture(), brouillon(UN), suite, entree="non, plus court\noui\n")
-    assert (bilan.code, len(serveur.recues), projet.fichiers()) == (4, 3, {})
-    assert "Aucune nouvelle version n'a été proposée" in bilan.err and bilan.err.count("\n") == 1
-    assert MAUVAIS not in bilan.out + bilan.err
+# --- La version demandée qui ne vient pas ---------------------------------------------------
+
+ABSENCES: dict[str, tuple[Any, str]] = {
+    "prose": (prose(MAUVAIS), "Aucune nouvelle version n'a été proposée"),
+    "invalide": (appel("enregistrer_brouillon", "{}"), "il manque « ticket_id »"),
+    "outil inconnu": (appel("envoyer", {}), "le modèle a appelé un outil"),
+    "panne": (erreur(500, "surcharge"), "réessayez plus tard"),
+    "délai": (Reponse(attente=60), "Pas de réponse"),
+}
+
+
+def revenir(projet: Projet, absence: Any, entree: str, **reglages: Any) -> tuple[int, str]:
+    """Joue une remarque restée sans version ; rend le code, et l'écran depuis la remarque."""
+    reponses = lecture(), brouillon(UN), absence
+    bilan, serveur = jouer(projet, *reponses, entree=f"non, plus court\n{entree}", **reglages)
+    assert (bilan.err, len(serveur.recues)) == ("", 3)
+    assert MAUVAIS not in bilan.out and bilan.out.count(QUESTION) == 2
+    return bilan.code, bilan.out.partition("Votre remarque part vers")[2]
+
+
+@pytest.mark.parametrize("cas", ABSENCES)
+def test_la_version_precedente_revient_apres_la_phrase_de_l_echec(projet: Projet, cas: str) -> None:
+    absence, raison = ABSENCES[cas]
+    options = ("--delai", "1.5") if cas == "délai" else ()
+    code, suite = revenir(projet, absence, "oui\n", options=options)
+    entier = "\n".join(f"| {ligne}" for ligne in UN.split("\n"))
+    dans_l_ordre(suite, raison, "la version précédente", "Proposition 2", f"{entier}\n", QUESTION)
+    assert (code, projet.fichiers()) == (0, {"ticket-local.txt": UN.encode()})
+
+
+@pytest.mark.parametrize("reponse", ["non\n", "", "o\n"])
+def test_seul_un_nouveau_oui_enregistre_la_version_revenue(projet: Projet, reponse: str) -> None:
+    avant = anciens(projet)
+    assert revenir(projet, prose(""), reponse)[0] == 3
+    assert projet.fichiers() == avant
+
+
+def test_le_disque_est_relu_quand_la_version_precedente_revient(projet: Projet) -> None:
+    def ecrire_pendant_ce_temps(_recue: Any) -> Reponse:
+        projet.brouillon.write_bytes(b"Ecrit par un autre lancement")
+        return erreur(500)
+
+    code, suite = revenir(projet, ecrire_pendant_ce_temps, "oui\n")
+    dans_l_ordre(suite, "version précédente", "Un brouillon existe déjà", QUESTION)
+    anciens_octets = {"ticket-local.txt~": b"Ecrit par un autre lancement"}
+    assert (code, projet.fichiers()) == (0, {"ticket-local.txt": UN.encode(), **anciens_octets})
+
+
+def test_un_disque_devenu_inutilisable_ne_ramene_pas_la_version(projet: Projet) -> None:
+    def gener(_recue: Any) -> Reponse:
+        projet.brouillon.mkdir()
+        return erreur(500)
+
+    reponses = lecture(), brouillon(UN), gener
+    bilan, _ = jouer(projet, *reponses, entree="non, plus court\noui\n")
+    assert (bilan.code, bilan.out.count(QUESTION), bilan.err.count("\n")) == (1, 1, 1)
+    assert [chemin.is_dir() for chemin in projet.brouillon.parent.iterdir()] == [True]
+
+
+def test_une_remarque_restee_sans_version_compte_parmi_les_cinq(projet: Projet) -> None:
+    absences = [erreur(500)] * (VERSIONS_MAX - 1)
+    bilan, serveur = jouer(projet, lecture(), brouillon(UN), *absences, entree="non, encore\n" * 20)
+    assert (bilan.code, bilan.err, projet.fichiers()) == (3, "", {})
+    assert (bilan.out.count(QUESTION), len(serveur.recues)) == (VERSIONS_MAX, 2 + len(absences))
+    assert "la remarque n'est pas partie" in bilan.out.rpartition(QUESTION)[2]
+
+
+def test_une_version_peut_encore_venir_apres_un_echec(projet: Projet) -> None:
+    reponses = lecture(), brouillon(UN), erreur(500), brouillon(DEUX)
+    bilan, serveur = jouer(projet, *reponses, entree="non, encore\nnon, plus court\noui\n")
+    assert (bilan.code, len(serveur.recues)) == (0, 4)
+    assert projet.fichiers() == {"ticket-local.txt": DEUX.encode()}
+    assert "qui demande : plus court" in rendus_par_les_outils(serveur)[-1]
 
 
 # --- La démonstration et la clé -------------------------------------------------------------
@@ -293,21 +451,15 @@ def test_la_demonstration_ne_joint_personne_meme_avec_une_cle(projet: Projet, co
     assert connexions  # ce qui vient d'être affirmé se serait vu
 
 
-@pytest.mark.parametrize("contenu", [None, (RACINE / "tickets" / "ticket-local.json").read_bytes()])
+@pytest.mark.parametrize("le_mien", [True, False], ids=["ticket d'essai", "ticket-local"])
 def test_le_gabarit_dit_qu_aucun_modele_n_est_appele_dans_ses_cinq_versions(
-    projet: Projet, contenu: bytes | None
+    projet: Projet, le_mien: bool
 ) -> None:
-    projet.ticket(contenu)
+    livre = (RACINE / "tickets" / "ticket-local.json").read_bytes()
+    projet.ticket(None if le_mien else livre)
     bilan = projet.lancer("ticket-local", "--demo", entree="non, plus court\n" * 4 + "oui\n")
     assert (bilan.code, bilan.err, bilan.out.count(QUESTION)) == (0, "", VERSIONS_MAX)
     dans_l_ordre(bilan.out, "aucun modèle n'est appelé", "gabarit", "Proposition", QUESTION)
     assert "À vérifier" not in bilan.out
     ecrit = projet.fichiers()["ticket-local.txt"].decode()
     assert "gabarit" in ecrit and "aucun modèle" in ecrit and "version E" in ecrit
-
-
-@pytest.mark.parametrize("cle", [{}, {"OPENAI_API_KEY": " \n"}], ids=["absente", "blanche"])
-def test_sans_cle_la_demonstration_n_est_jamais_choisie_en_silence(projet: Projet, cle: dict[str, str]) -> None:
-    bilan = projet.lancer("ticket-local", entree="oui\n", **cle)
-    assert (bilan.code, bilan.out, projet.fichiers()) == (2, "", {})
-    assert "OPENAI_API_KEY" in bilan.err and "--demo" in bilan.err and bilan.err.count("\n") == 1

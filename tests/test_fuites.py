@@ -1,4 +1,4 @@
-"""Rien ne part ailleurs que vers l'hôte annoncé, et aucune erreur ne montre la clé, le ticket ou le brouillon."""
+"""Rien ne part que vers l'hôte annoncé, par le chemin annoncé, et rien ne montre la clé."""
 
 from __future__ import annotations
 
@@ -12,10 +12,24 @@ from urllib.parse import urlsplit
 
 import pytest
 from conftest import MESSAGE, TEXTE, Bilan, Projet, environnement
-from reseau import APIS, CLE, LECTURE, PROPOSITION, ecouter, jouer, phrase, relais, sans_la_cle
-from serveur import brouillon, erreur, servir
+from reseau import (
+    APIS,
+    CLE,
+    CLE_EN_CLAIR,
+    LECTURE,
+    PROPOSITION,
+    certificat,
+    ecouter,
+    en_tls,
+    jouer,
+    mandate,
+    phrase,
+    relais,
+    sans_la_cle,
+)
+from serveur import Serveur, erreur, servir
 
-# Lance le script en notant chaque hôte qu'il cherche à joindre. Sa fin abrupte devient une fin ordinaire :
+# Lance le script en notant chaque hôte qu'il cherche à joindre. Sa fin abrupte devient ordinaire :
 # un envoi que le SDK ferait en sortant se verrait aussi.
 TEMOIN = """
 import os, runpy, sys
@@ -35,9 +49,19 @@ runpy.run_path(sys.argv[0], run_name="__main__")
 def temoin(copie: Path, *argv: str, entree: str, **variables: str) -> tuple[Bilan, set[str]]:
     """Le bilan d'un processus mené jusqu'à sa fin, et les hôtes qu'il a cherché à joindre."""
     journal = copie / "journal"
-    commande = [sys.executable, "-c", TEMOIN, str(journal), str(copie / "draft_ticket.py"), "ticket-local", *argv]
+    commande = [
+        sys.executable,
+        "-c",
+        TEMOIN,
+        str(journal),
+        str(copie / "draft_ticket.py"),
+        "ticket-local",
+        *argv,
+    ]
     reglages = environnement(PYTHONIOENCODING="utf-8", **variables)
-    fini = subprocess.run(commande, input=entree, capture_output=True, encoding="utf-8", env=reglages, timeout=60)
+    fini = subprocess.run(
+        commande, input=entree, capture_output=True, encoding="utf-8", env=reglages, timeout=60
+    )
     return Bilan(fini.returncode, fini.stdout, fini.stderr), set(journal.read_text().split())
 
 
@@ -45,25 +69,45 @@ def temoin(copie: Path, *argv: str, entree: str, **variables: str) -> tuple[Bila
 def test_derriere_un_mandataire_seul_l_hote_configure_est_demande(copie: Path, api: str) -> None:
     connexions: list[str] = []
     with servir(LECTURE, PROPOSITION) as serveur, ecouter(relais(serveur, connexions)) as port:
-        mandataire = dict.fromkeys(("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY"), f"http://127.0.0.1:{port}")
-        mandataire |= {"NO_PROXY": "", "no_proxy": "", "OPENAI_BASE_URL": "http://modele.invalid/v1"}
-        bilan, hotes = temoin(copie, "--api", api, "--modele", "m", entree="oui\n", OPENAI_API_KEY=CLE, **mandataire)
+        reglages = mandate(f"http://127.0.0.1:{port}") | {"OPENAI_API_KEY": CLE_EN_CLAIR}
+        reglages["OPENAI_BASE_URL"] = "http://modele.invalid/v1"
+        bilan, hotes = temoin(copie, "--api", api, "--modele", "m", entree="oui\n", **reglages)
     assert (bilan.code, bilan.err) == (0, "")
     assert [urlsplit(chemin).hostname for chemin in serveur.chemins] == ["modele.invalid"] * 2
     assert {ligne.split()[1].split("/v1")[0] for ligne in connexions} == {"http://modele.invalid"}
+    assert f"Par le mandataire 127.0.0.1:{port}." in bilan.out and "non chiffré" in bilan.out
     assert hotes == {"127.0.0.1"}, "tout passe par le mandataire"
 
 
-def test_sans_mandataire_aucune_connexion_ne_part_ailleurs_meme_apres_une_panne(copie: Path) -> None:
+def test_sans_mandataire_aucune_connexion_ne_part_ailleurs_meme_apres_une_panne(
+    copie: Path,
+) -> None:
     with servir(LECTURE, PROPOSITION, erreur(500, "Internal failure")) as serveur:
         reglages = {"OPENAI_BASE_URL": serveur.adresse, "OPENAI_API_KEY": CLE}
         bilan, hotes = temoin(copie, "--modele", "m", entree="non, plus court\n", **reglages)
-    assert bilan.code == 1 and len(serveur.recues) == 3
+    assert bilan.code == 3 and len(serveur.recues) == 3
     assert hotes == {"127.0.0.1"}
 
 
-def test_la_demonstration_n_ouvre_aucune_connexion(copie: Path) -> None:
-    bilan, hotes = temoin(copie, "--demo", entree="oui\n", OPENAI_API_KEY=CLE)
+@pytest.mark.parametrize(
+    "reglages",
+    [
+        {"OPENAI_API_KEY": CLE},
+        mandate("socks5://127.0.0.1:1080"),
+        {"SSL_CERT_FILE": "/absent", "SSL_CERT_DIR": "/absent"},
+        {
+            "OPENAI_BASE_URL": "ftp://x",
+            "OPENAI_API_BASE": "x",
+            "OPENAI_API_KEY": "é",
+            "OPENAI_DEFAULT_MODEL": " ",
+        },
+    ],
+    ids=["clé", "SOCKS", "certificats", "adresse"],
+)
+def test_la_demonstration_n_ouvre_aucune_connexion_et_ne_depend_d_aucun_reglage(
+    copie: Path, reglages: dict[str, str]
+) -> None:
+    bilan, hotes = temoin(copie, "--demo", entree="oui\n", **reglages)
     assert (bilan.code, bilan.err) == (0, "")
     assert hotes == set()
 
@@ -97,18 +141,32 @@ def rendu_par_lire_ticket(corps: dict[str, Any]) -> str:
 
 
 @pytest.mark.parametrize("api", APIS)
-def test_l_hote_et_le_modele_sont_annonces_sans_les_identifiants_de_l_adresse(projet: Projet, api: str) -> None:
+def test_l_hote_et_le_modele_sont_annonces_sans_les_identifiants_de_l_adresse(
+    projet: Projet, api: str
+) -> None:
     with servir(LECTURE, erreur(500, "Internal failure")) as serveur:
         hote = urlsplit(serveur.adresse).netloc
         serveur.adresse = f"http://moi:motdepasse@{hote}/v1"
         bilan = jouer(projet, serveur, "--api", api, "--modele", "mistralai/Mistral-7B", "--debug")
-    assert f"Partent vers {hote}, modèle mistralai/Mistral-7B : id, sujet, message." in bilan.out.replace("\n  ", " ")
+    assert f"Partent vers {hote}, modèle mistralai/Mistral-7B : id, sujet, message." in bilan.out.replace(
+        "\n  ", " "
+    )
     assert {corps["model"] for corps in serveur.recues} == {"mistralai/Mistral-7B"}
     assert "moi:" not in bilan.out + bilan.err and "motdepasse" not in bilan.out + bilan.err
 
 
 @pytest.mark.parametrize(
-    "adresse", ["ftp://moi:motdepasse@hote/v1", "http://moi:motdepasse@/v1", "motdepasse", "http://["]
+    "adresse",
+    [
+        *(
+            "ftp://moi:motdepasse@hote/v1",
+            "http://moi:motdepasse@/v1",
+            "motdepasse",
+            "http://[",
+            "https://hote:0/v1",
+        ),
+        *("https://hote/v1?cle=motdepasse", "https://hote/v1#motdepasse", "https://hote/v1?"),
+    ],
 )
 def test_une_adresse_inutilisable_est_refusee_sans_etre_citee(projet: Projet, adresse: str) -> None:
     bilan = projet.lancer("ticket-local", "--modele", "m", OPENAI_BASE_URL=adresse, OPENAI_API_KEY=CLE)
@@ -147,42 +205,62 @@ def test_sans_cle_la_variable_et_la_demonstration_sont_nommees(projet: Projet, c
     assert "Ticket ticket-local" not in bilan.out and projet.fichiers() == {}
 
 
+@pytest.mark.parametrize("entoure", [' "{}" ', "'{}'", "{}\n"])
+def test_les_guillemets_et_les_blancs_sont_toleres_autour_de_l_adresse_et_du_modele(
+    projet: Projet, entoure: str
+) -> None:
+    with servir(LECTURE, PROPOSITION) as serveur:
+        adresse, serveur.adresse = serveur.adresse, entoure.format(serveur.adresse)
+        bilan = jouer(projet, serveur, OPENAI_DEFAULT_MODEL=entoure.format("m"))
+    assert (bilan.code, bilan.err) == (0, "")
+    assert f"Partent vers {urlsplit(adresse).netloc}, modèle m :" in bilan.out
+    assert {corps["model"] for corps in serveur.recues} == {"m"}
+
+
+def test_l_ancien_nom_de_la_variable_d_adresse_n_est_pas_ignore(projet: Projet) -> None:
+    """Le ticket partirait chez OpenAI alors que la personne a nommé un autre serveur."""
+    with servir(LECTURE) as serveur:
+        bilan = jouer(projet, serveur, OPENAI_BASE_URL="", OPENAI_API_BASE=serveur.adresse)
+    assert bilan.code == 2 and serveur.recues == [] and projet.fichiers() == {}
+    phrase(bilan, "OPENAI_API_BASE|définissez OPENAI_BASE_URL")
+
+
+def test_une_cle_d_openai_ne_part_jamais_en_clair(projet: Projet) -> None:
+    with servir(LECTURE) as mandataire:
+        variables = mandate(mandataire.adresse) | {"OPENAI_BASE_URL": "http://modele.invalid/v1"}
+        bilan = jouer(projet, mandataire, **variables)
+    assert bilan.code == 2 and mandataire.recues == [] and projet.fichiers() == {}
+    phrase(bilan, "en clair|https://|modele.invalid")
+
+
 # --- Ce qu'un serveur répète ---------------------------------------------------------------------
 
-TELEPHONE = "06 12 34 56 78"
-AUTRE = "Bonjour,\n\nMerci, décrivez l'emballage.\n\nCordialement"
 REPETES = {
     "clé entière": f"Incorrect API key provided: {CLE}.",
     "clé masquée": f"Incorrect API key provided: {CLE[:4]}...{CLE[-4:]}.",
     "clé masquée par des étoiles": f"Incorrect API key provided: {CLE[:5]}*********{CLE[-4:]}.",
     "fin de la clé": f"The key ending in {CLE[-4:]} is blocked.",
-    "message": f"Bad input: {MESSAGE} Appelez le {TELEPHONE}.",
-    "message en JSON": json.dumps({"message": MESSAGE}),
-    "message en majuscules": f"Bad input: {MESSAGE.upper()}",
-    "sujet": "Bad input: Lampe",
-    "numéro de commande": "Unknown order 2026-0412",
-    "téléphone": f"Personal data found: {TELEPHONE}",
-    "brouillon": f"Bad output: {AUTRE.splitlines()[2]}",
-    "brouillon d'avant": f"Bad output: {TEXTE.splitlines()[2]}",
 }
-A_TAIRE = ("lampe", "2026-0412", "49,90", "abîm", "ab\\u00ee", "06 12", "bien reçu", "emballage")
 
 
 @pytest.mark.parametrize("api, code", [("responses", 400), ("chat", 500)])
 @pytest.mark.parametrize("cas", REPETES)
-def test_une_erreur_ne_repete_ni_la_cle_ni_le_ticket_ni_le_brouillon(
-    projet: Projet, cas: str, api: str, code: int
-) -> None:
-    projet.ticket(message=f"{MESSAGE} Appelez le {TELEPHONE}.")
-    suivant = brouillon(AUTRE, call_id="encore")
-    with servir(LECTURE, PROPOSITION, suivant, erreur(code, REPETES[cas])) as serveur:
-        bilan = jouer(projet, serveur, "--api", api, entree="non, plus court\nnon, plus long\noui\n")
-    assert bilan.code == 1 and len(serveur.recues) == 4
-    assert not [mot for mot in A_TAIRE if mot in phrase(bilan).lower()], bilan.err
-    assert projet.fichiers() == {}
+def test_une_erreur_citee_ne_montre_pas_la_cle(projet: Projet, cas: str, api: str, code: int) -> None:
+    with servir(LECTURE, erreur(code, REPETES[cas])) as serveur:
+        bilan = jouer(projet, serveur, "--api", api)
+    assert bilan.code == 1 and len(serveur.recues) == 2 and projet.fichiers() == {}
+    phrase(bilan, "Le serveur dit : |[clé]")
 
 
-@pytest.mark.parametrize("cas", [cas for cas in REPETES if "clé" in cas])
+def test_un_mot_du_ticket_dans_l_erreur_ne_cache_pas_la_raison(projet: Projet) -> None:
+    """La personne a le ticket sous les yeux ; sans la raison, elle ne peut rien faire."""
+    with servir(erreur(400, "Lampe: unknown product 2026-0412")) as serveur:
+        bilan = jouer(projet, serveur)
+    assert bilan.code == 1 and projet.fichiers() == {}
+    phrase(bilan, "Le serveur dit : Lampe: unknown product 2026-0412")
+
+
+@pytest.mark.parametrize("cas", REPETES)
 def test_la_trace_de_debug_ne_montre_pas_la_cle(projet: Projet, cas: str) -> None:
     with servir(erreur(400, REPETES[cas])) as serveur:
         bilan = jouer(projet, serveur, "--debug")
@@ -190,25 +268,73 @@ def test_la_trace_de_debug_ne_montre_pas_la_cle(projet: Projet, cas: str) -> Non
     sans_la_cle(bilan)
 
 
+# --- Le réseau décidé une fois -------------------------------------------------------------------
+
+
 def test_un_mandataire_ne_voit_rien_de_ce_qui_va_a_la_machine_elle_meme(projet: Projet) -> None:
     """Un mandataire d'entreprise ne doit pas recevoir le ticket destiné à un modèle local."""
     with servir(LECTURE, PROPOSITION) as serveur, servir(erreur(500)) as mandataire:
-        bilan = jouer(projet, serveur, HTTP_PROXY=mandataire.adresse, http_proxy=mandataire.adresse)
+        bilan = jouer(projet, serveur, **mandate(mandataire.adresse))
     assert (bilan.code, len(serveur.recues), mandataire.recues) == (0, 2, [])
+    assert "mandataire" not in bilan.out and "non chiffré" not in bilan.out
 
 
-def test_un_mandataire_vers_un_hote_distant_est_annonce(projet: Projet) -> None:
-    with servir(LECTURE, PROPOSITION) as mandataire:
-        mandate = mandataire.adresse.removesuffix("/v1")
-        bilan = jouer(projet, mandataire, OPENAI_BASE_URL="http://exemple.invalid/v1", http_proxy=mandate)
-    assert bilan.code == 0 and len(mandataire.recues) == 2
-    assert f"Par le mandataire {mandate.removeprefix('http://')}" in bilan.out.replace("http://", "")
+@pytest.mark.parametrize("variable", ["http_proxy", "all_proxy"])
+@pytest.mark.parametrize("schema", ["http://", "", "http://moi:motdepasse@"])
+def test_un_mandataire_vers_un_hote_distant_est_annonce(projet: Projet, variable: str, schema: str) -> None:
+    with servir(LECTURE, PROPOSITION) as serveur:
+        hote = urlsplit(serveur.adresse).netloc
+        reglages = {"OPENAI_BASE_URL": "http://exemple.invalid/v1", "OPENAI_API_KEY": "cle"}
+        bilan = jouer(projet, serveur, **reglages, **{variable: f"{schema}{hote}"})
+    assert bilan.code == 0 and len(serveur.recues) == 2
+    assert f"Par le mandataire {hote}." in bilan.out and "motdepasse" not in bilan.out
+    assert "non chiffré" in bilan.out
 
 
-@pytest.mark.parametrize(
-    "reglage", [{"http_proxy": "foo://bar"}, {"all_proxy": "socks5://127.0.0.1:9"}, {"SSL_CERT_FILE": "/absent"}]
-)
-def test_un_reglage_reseau_inutilisable_est_nomme(projet: Projet, reglage: dict[str, str]) -> None:
-    with servir(LECTURE) as serveur:
-        bilan = jouer(projet, serveur, OPENAI_BASE_URL="https://exemple.invalid/v1", **reglage)
-    assert bilan.code == 2 and "Réglage réseau" in bilan.err and bilan.err.count("\n") == 1
+@pytest.mark.parametrize("sans", ["exemple.invalid", "*", ".invalid"])
+def test_un_hote_dispense_de_mandataire_ne_passe_pas_par_lui(projet: Projet, sans: str) -> None:
+    with servir(LECTURE, PROPOSITION) as serveur:
+        reglages = mandate(serveur.adresse) | {"NO_PROXY": sans, "no_proxy": sans}
+        reglages |= {"OPENAI_BASE_URL": "http://exemple.invalid/v1", "OPENAI_API_KEY": "cle"}
+        bilan = jouer(projet, serveur, **reglages)
+    assert bilan.code == 1 and serveur.recues == [] and projet.fichiers() == {}
+    assert "mandataire" not in bilan.out + phrase(bilan, "Hôte inconnu : exemple.invalid")
+
+
+INUTILISABLES = {
+    "protocole inconnu": ("https://exemple.invalid/v1", "https_proxy", "foo://bar"),
+    "hôte absent": ("https://exemple.invalid/v1", "https_proxy", "http://"),
+    "port impossible": ("https://exemple.invalid/v1", "https_proxy", "http://hote:99999"),
+    "SOCKS": ("https://exemple.invalid/v1", "all_proxy", "socks5h://moi:motdepasse@127.0.0.1:9"),
+    "fichier absent": ("https://exemple.invalid/v1", "SSL_CERT_FILE", "/absent"),
+    "fichier sans certificat": ("https://exemple.invalid/v1", "SSL_CERT_FILE", __file__),
+    "dossier absent": ("https://exemple.invalid/v1", "SSL_CERT_DIR", "/absent"),
+    "fichier absent, machine elle-même": ("http://localhost:9/v1", "SSL_CERT_FILE", "/absent"),
+}
+
+
+@pytest.mark.parametrize("cas", INUTILISABLES)
+def test_un_reglage_reseau_inutilisable_est_nomme(projet: Projet, cas: str) -> None:
+    adresse, variable, valeur = INUTILISABLES[cas]
+    bilan = jouer(projet, Serveur(), OPENAI_BASE_URL=adresse, **{variable: valeur})
+    assert bilan.code == 2 and "motdepasse" not in bilan.err
+    phrase(bilan, f"inutilisable|{variable.upper()}")
+    assert "Ticket ticket-local" not in bilan.out and projet.fichiers() == {}
+
+
+@pytest.mark.parametrize("api", APIS)
+def test_https_vers_la_machine_elle_meme_avec_sa_propre_autorite(
+    projet: Projet, tmp_path: Path, api: str
+) -> None:
+    contexte, fichier = certificat(tmp_path)
+    with (
+        servir(LECTURE, PROPOSITION) as serveur,
+        ecouter(en_tls(contexte, relais(serveur, []))) as port,
+    ):
+        reglages = {
+            "OPENAI_BASE_URL": f"https://localhost:{port}/v1",
+            "SSL_CERT_FILE": str(fichier),
+        }
+        bilan = jouer(projet, serveur, "--api", api, **reglages)
+    assert (bilan.code, bilan.err) == (0, "")
+    assert projet.fichiers() == {"ticket-local.txt": TEXTE.encode()}
