@@ -141,7 +141,7 @@ def main(argv: list[str] | None = None) -> int:
 
 
 def traiter(ticket: Ticket, serveur: Serveur, acte: Acte) -> Decision:
-    """La boucle : l'agent s'interrompt, la personne décide, l'agent reprend ; rend la dernière décision.
+    """La boucle : l'agent s'interrompt, la personne décide, l'agent reprend. Rend sa décision.
 
     Une version qui ne vient pas ramène la précédente à la question : to_state() se redemande.
     """
@@ -153,7 +153,7 @@ def traiter(ticket: Ticket, serveur: Serveur, acte: Acte) -> Decision:
     decision, montrees = Decision(), list[str]()
     while True:
         try:
-            with attente(lambda: "le modèle rédige" if acte.ticket_lu else "le modèle demande le ticket"):
+            with attente(lambda: f"le modèle {'rédige' if acte.ticket_lu else 'demande le ticket'}"):
                 etape = Runner.run_sync(agent, suite, max_turns=TOURS_MAX, run_config=config)
             if montrees and not decision.remarque:
                 return decision
@@ -176,7 +176,7 @@ def traiter(ticket: Ticket, serveur: Serveur, acte: Acte) -> Decision:
 def faire_juger(
     result: RunResult, textes: list[str], ticket: Ticket, montrees: list[str], acte: Acte
 ) -> tuple[RunState[None], Decision]:
-    """Fait juger ces textes un à un ; rend l'état du SDK qui le retient, et la décision qui l'emporte."""
+    """Fait juger ces textes un à un ; rend l'état du SDK, et la décision qui l'emporte."""
     state, retenue = result.to_state(), Decision()
     for interruption, texte in zip(result.interruptions, textes):
         decision, raison = Decision(), "Refusé par la personne."
@@ -236,7 +236,7 @@ def comprendre(reponse: str, accord: Accord, derniere: bool) -> Decision:
 
 
 def demander(invite: str) -> str:
-    """Rend la réponse, vide si l'entrée est fermée ; hors d'asyncio, qui avalerait un premier Ctrl-C."""
+    """Rend la réponse, vide à la fin de l'entrée ; hors d'asyncio, qui avalerait un Ctrl-C."""
     if not au_clavier():
         print(invite, flush=True)
         return lire_une_ligne()
@@ -247,7 +247,7 @@ def demander(invite: str) -> str:
             readline.set_auto_history(False)
             readline.parse_and_bind("set enable-bracketed-paste on")
     try:
-        with a_chaque_signal(lever):  # l'exception laisse readline rétablir le terminal
+        with a_chaque_signal(lever), reveils():  # l'exception laisse readline rétablir le terminal
             return input(invite)
     except (EOFError, RuntimeError):  # Ctrl-D, ou stderr fermé
         print()
@@ -258,7 +258,7 @@ def demander(invite: str) -> str:
 
 
 def construire_agent(ticket: Ticket, modele: str, acte: Acte) -> Agent[None]:
-    """Rend l'agent et ses deux outils, offerts un à la fois, qui ne connaissent qu'un ticket : celui-ci."""
+    """Rend l'agent ; ses deux outils, offerts un à la fois, ne connaissent que ce ticket."""
     from agents import Agent
     from agents.decorators import tool
 
@@ -320,7 +320,8 @@ def relever(result: RunResult, ticket: Ticket, acte: Acte, deja_propose: bool) -
     textes, reponse = [], str(result.final_output or "").strip()
     appel = re.search("lire_ticket|enregistrer_brouillon|ticket_id", reponse)
     faute = "a écrit l'appel en texte" if appel else "a répondu en prose"
-    raison = f"le modèle {faute} au lieu d'appeler l'outil" if reponse else "le modèle n'a rien répondu"
+    faute = f"{faute} au lieu d'appeler l'outil" if reponse else "n'a rien répondu"
+    raison = f"le modèle {faute}"
     raison += "" if acte.ticket_lu else ", sans lire le ticket"
     for interruption in result.interruptions:
         try:
@@ -420,15 +421,19 @@ def resumer(texte: str, points: list[Point]) -> Iterator[str]:
 
 def comparer(avant: str, apres: str, nom: str) -> None:
     """Montre mot à mot ce qui change depuis `nom`, ou dit en une phrase pourquoi ce serait inutile."""
-    textes = [unicodedata.normalize("NFC", visible(texte.replace("\r\n", "\n"))) for texte in (avant, apres)]
+    textes = [
+        unicodedata.normalize("NFC", visible(texte.replace("\r\n", "\n"))) for texte in (avant, apres)
+    ]
     mots_avant, mots_apres = (Counter(texte.split()) for texte in textes)
     communs, tous = "".join((mots_avant & mots_apres).elements()), max(textes, key=len)
-    paires = sum(mots_avant[mot] * mots_apres[mot] for mot in mots_avant)  # ce que difflib aurait à comparer
+    paires = sum(
+        mots_avant[mot] * mots_apres[mot] for mot in mots_avant
+    )  # ce que difflib aurait à comparer
     if textes[0] == textes[1]:
         sauf = "" if avant == apres else ", sauf les fins de ligne ou l'écriture des accents"
         dire(f"Le texte est identique à {nom}{sauf}.")
     elif len(tous) > max(240, len(communs) / 0.3) or len(tous) > 25_000 or paires > 1_000_000:
-        dire(f"Presque tout change depuis {nom}, ou c'est trop long à comparer : lisez un nouveau texte.")
+        dire(f"Presque tout change depuis {nom}, ou c'est trop long : lisez comme un nouveau texte.")
     else:
         dire(f"Ce qui change depuis {nom} :")
         montrer(differences(*textes))
@@ -446,11 +451,12 @@ def differences(avant: str, apres: str) -> str:
 
 
 def marquer_les_lignes(marque: str, segment: str) -> str:
-    """Marque les mots de chaque ligne, sans les blancs où une rangée se coupe ; une ligne vide est ↵."""
+    """Marque les mots de chaque ligne, sans leurs blancs ; une ligne vide est ↵."""
     marquees = []
     for ligne in segment.splitlines(keepends=True):
         mots = ligne.strip()
-        marquees.append(ligne.replace(mots, f"{marque}{mots}{FIN}") if mots else f"{marque}↵{FIN}{ligne}")
+        vide = f"{marque}↵{FIN}{ligne}"
+        marquees.append(ligne.replace(mots, f"{marque}{mots}{FIN}") if mots else vide)
     return "".join(marquees)
 
 
@@ -463,9 +469,11 @@ ACCENTS_MAX = 4  # sur une même lettre ; au-delà, ils couvriraient les rangée
 SANS_DESSIN = re.compile(
     "[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u2800\u3164\ufe00-\ufe0f\uffa0\U000e0100-\U000e01ef]"
 )
-# Dans un emoji restent le liant de deux dessins, le sélecteur qui suit un dessin, la touche d'un chiffre.
+# Dans un emoji restent le liant de deux dessins, le sélecteur d'un dessin, la touche d'un chiffre.
 EMOJI = "[©®‼⁉™ℹ←-⇿⌀-➿⤀-⥿⬀-⯿〰〽㊗㊙\U0001f000-\U0001faff]"
-LIANTS = re.compile(f"(?<={EMOJI})\ufe0f?\u200d(?={EMOJI})|(?<={EMOJI})\ufe0f|(?<=[0-9#*])\ufe0f(?=\u20e3)")
+LIANTS = re.compile(
+    f"(?<={EMOJI})\ufe0f?\u200d(?={EMOJI})|(?<={EMOJI})\ufe0f|(?<=[0-9#*])\ufe0f(?=\u20e3)"
+)
 # Les marques du programme sont des caractères de contrôle : `visible` code ceux du dehors.
 GRAS, DISCRET, RETIRE, AJOUTE, A_VERIFIER, FIN = "\x01\x02\x03\x04\x05\x06"
 COULEURS = {GRAS: "1", DISCRET: "2", RETIRE: "31", AJOUTE: "32", A_VERIFIER: "30;43"}
@@ -487,7 +495,7 @@ def signes_visibles(texte: str) -> list[str]:
 
 
 def visible(texte: str) -> str:
-    """Rend sans danger tout texte venu du dehors : ce qui ne se voit pas devient un code (`‹U+202E›`)."""
+    """Rend sans danger un texte venu du dehors : l'invisible devient un code (`‹U+202E›`)."""
     return "".join(signes_visibles(texte))
 
 
@@ -547,7 +555,7 @@ def replier(ligne: str, largeur: int) -> Iterator[str]:
 
 
 def afficher(texte: str, flux: TextIO, debut: str, suite: str) -> int:
-    """Affiche et compte les rangées d'un texte ; `debut` ouvre ses lignes, `suite` leurs autres rangées."""
+    """Affiche un texte et compte ses rangées ; `debut` ouvre une ligne, `suite` en est la marge."""
     # Une marque ouverte au bout d'une rangée y est fermée, et rouverte sur la suivante : la marge
     # reste nette, et chaque rangée d'une différence garde ses crochets.
     encodage, rangees, ouverte = flux.encoding or "utf-8", [], ""
@@ -572,15 +580,16 @@ def afficher(texte: str, flux: TextIO, debut: str, suite: str) -> int:
 
 
 def montrer(texte: str) -> int:
-    """Affiche un texte déjà visible derrière une marge qu'il ne peut pas imiter ; rend ses rangées."""
+    """Affiche un texte visible derrière une marge qu'il ne peut imiter ; compte ses rangées."""
     # De longues suites de lignes vides ou d'espaces pousseraient la fin hors de vue.
-    texte = re.sub(r"(?m)^(?:[^\S\n]*\n){4,}", lambda m: f"‹{m[0].count(chr(10))} lignes vides›\n", texte)
+    vides = r"(?m)^(?:[^\S\n]*\n){4,}"
+    texte = re.sub(vides, lambda m: f"‹{m[0].count(chr(10))} lignes vides›\n", texte)
     texte = re.sub(r"[^\S\n]{20,}", lambda m: f" ‹{len(m[0])} espaces› ", texte)
     return afficher(texte, sys.stdout, MARGE, MARGE)
 
 
 def dire(phrase: str) -> None:
-    """Affiche une phrase du programme, ou plusieurs, une par ligne ; une citation n'ouvre pas de rangée."""
+    """Affiche une phrase du programme par ligne ; une citation n'y ouvre pas de rangée."""
     afficher(phrase, sys.stdout, "", "  ")
 
 
@@ -658,6 +667,20 @@ def a_chaque_signal(reagir: Callable[[int, Any], object]) -> Iterator[None]:
     finally:
         for numero, precedent in precedents.items():
             signal.signal(numero, precedent)
+
+
+@contextmanager
+def reveils() -> Iterator[None]:
+    """Fait regarder readline, cinq fois par seconde, si un signal est arrivé pendant qu'il dessinait."""
+    if not hasattr(signal, "setitimer"):  # Windows, qui n'a pas readline
+        yield
+        return
+    signal.signal(signal.SIGALRM, lambda *_: None)
+    signal.setitimer(signal.ITIMER_REAL, 0.2, 0.2)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
 
 
 def finir(numero: int, acte: Acte) -> NoReturn:
@@ -738,29 +761,35 @@ FAMILLES = ("promesse", "fait accompli", "cause", "règle", "absent du ticket", 
 # une clause est de la première sorte dont elle a un mot. Dans un mot, ^ est le début de la
 # clause, * des lettres, _ une espace, ~ des pronoms, + la fin d'un verbe ; le reste est de `re`.
 ECARTS = {  # ce qui est mis de côté
-    "demande ou reprise": r"""(?<!rendez)-(?:vous|nous|je|ils?|elles?|ce|t) merci remerci* prie prions
-        ^(?:ne_)?(?:nous_)?(?!vous|assez|chez|rendez)*[^r]ez besoin please thank* vous_(?:dites|avai*)
+    "demande ou reprise": r"""(?<!rendez)-(?:vous|nous|je|ils?|elles?|ce|t) merci
+        remerci* prie prions ^(?:ne_)?(?:nous_)?(?!vous|assez|chez|rendez)*[^r]ez besoin
+        please thank* vous_(?:dites|avai*)
         ^(?!nous|je).{0,20}?\bvous_(?!n'|av|[pd]*vez|bénéf*|cons*|gard*)~*[^r]ez
-        ^.{0,9}\byou_(?!will|can|may|must|get|receive|do|are_[ce])* (?:on|selon|d'après)_vo*""",
-    "politesse": """^hello désolé* navré* excus* regre* confuse?s? compr* mesur* soulag* sincèr*
-        relu lu reçu* noté* connaissance parvenu* dépend* au_sérieux reste restons étudi+ examin+
-        regard+ vérifi+ compar+ interrog* repren* ver+ i+ li+ suggér* conseill+ écri* répond+
-        reviend+ tiend+ pour+ devons voulons permett+ partag* souhait* aid* demand+ espér* préf*
-        signalé* sorry apolog* understand* noted reply (?:get|come)_back""",
-    "réserve": """(?:nous|je)_n[e'] (?:we|i)_(?:*_)?*(?:not|n't) would could ^si ^if ^pour ^to
-        ^before ^dès ^quand ^when (?!devr)*r(?:ait|aient|iez|ions)""",
+        ^.{0,9}\byou_(?!will|can|may|must|get|receive|do|are_[ce])*
+        (?:on|selon|d'après)_vo*""",
+    "politesse": """^hello désolé* navré* excus* regre* confuse?s? compr* mesur* soulag*
+        sincèr* relu lu reçu* noté* connaissance parvenu* dépend* au_sérieux reste
+        restons étudi+ examin+ regard+ vérifi+ compar+ interrog* repren* ver+ i+ li+
+        suggér* conseill+ écri* répond+ reviend+ tiend+ pour+ devons voulons permett+
+        partag* souhait* aid* demand+ espér* préf* signalé* sorry apolog* understand*
+        noted reply (?:get|come)_back""",
+    "réserve": """(?:nous|je)_n[e'] (?:we|i)_(?:*_)?*(?:not|n't) would could ^si ^if
+        ^pour ^to ^before ^dès ^quand ^when (?!devr)*r(?:ait|aient|iez|ions)""",
 }
 SORTES = ECARTS | {  # ce qui est marqué, puis ce qui dit qui parle
-    "promesse": r"""(?!opéra)*ra (?!front)*ront (?!env)*[^é]rons (?!v)*rai vous\b.{0,40}\b*[^é]rez
-        vous_(?:bénéf|cons|gard)*ez vous_(?:est|sont)_* vous_êtes_*_(?:couv|remb|exon|disp)*
-        (?:une?|le|la)_*_vous_*e n'avez_rien offert* d'accord_pour à_nos_frais will *'ll
-        (?:are|am|is|i'm|we're)_*ing on_its_way you_(?:can|get|receive)""",
-    "cause": """en_raison à_cause suite_à faute_d* car parce_qu* ruptures? pannes? erreurs? vien*_d*
-        (?:d(?:û|ue|us|ues)|liée?s?|tient)_(?:à|aux?) because due_to caused_by which_is_why""",
-    "règle": """couvr* prévoi* garanti* (?:avez|ouvre)_droit doi(?:t|vent) conformément en_charge
-        sans_rendez* vous_pouvez peu(?:t|vent)_être jamais terms must cover* entitle* usually""",
-    "fait accompli": """avons j'ai sommes comme_convenu v(?:ien|en)*_d* have has had (?:is|are)_now
-        (?:we|i|is|are|was|were)_(?:*ly_)?*(?:ed|en)
+    "promesse": r"""(?!opéra)*ra (?!front)*ront (?!env)*[^é]rons (?!v)*rai
+        vous\b.{0,40}\b*[^é]rez vous_(?:bénéf|cons|gard)*ez vous_(?:est|sont)_*
+        vous_êtes_*_(?:couv|remb|exon|disp)* (?:une?|le|la)_*_vous_*e n'avez_rien
+        offert* d'accord_pour à_nos_frais will *'ll (?:are|am|is|i'm|we're)_*ing
+        on_its_way you_(?:can|get|receive)""",
+    "cause": """en_raison à_cause suite_à faute_d* car parce_qu* ruptures? pannes?
+        erreurs? vien*_d* (?:d(?:û|ue|us|ues)|liée?s?|tient)_(?:à|aux?) because due_to
+        caused_by which_is_why""",
+    "règle": """couvr* prévoi* garanti* (?:avez|ouvre)_droit doi(?:t|vent) conformément
+        en_charge sans_rendez* vous_pouvez peu(?:t|vent)_être jamais terms must cover*
+        entitle* usually""",
+    "fait accompli": """avons j'ai sommes comme_convenu v(?:ien|en)*_d* have has had
+        (?:is|are)_now (?:we|i|is|are|was|were)_(?:*ly_)?*(?:ed|en)
         (?:est|sont|a|ont|été)_(?:*ment_|bien_|déjà_|désormais_)?(?:*ée?s?|*[iu][ts]?e?s?|clos)""",
     "en notre nom": "nous_~(?:*ons|sommes) je j'* we i",
     "sujet": "^l[ea]s? ^l'* ^une? ^ces? ^cette ^notre ^toute ^the ^all",
@@ -773,15 +802,16 @@ CLAUSE = r"(?:\d\d?[.)] )?.+?(?:[.!?;:]+(?!\w)|, (?!\d)|[()]| [-–—] |\b(?:et
 # Une case se lit valeur=mots de même sens ; la valeur d'un mois est son numéro.
 CASES = {
     "NOMBRE": """1=un,une,one 2=deux,two 3=trois,three 4=quatre,four 5=cinq,five 6=six
-        7=sept,seven 8=huit,eight 9=neuf,nine 10=dix,ten 11=onze 12=douze,twelve 13=treize
-        14=quatorze 15=quinze 16=seize 20=vingt,twenty 30=trente,thirty 40=quarante 50=cinquante
-        60=soixante 80=quatre-vingts,quatre-vingt 100=cents,cent,hundred 1000=mille""",
+        7=sept,seven 8=huit,eight 9=neuf,nine 10=dix,ten 11=onze 12=douze,twelve
+        13=treize 14=quatorze 15=quinze 16=seize 20=vingt,twenty 30=trente,thirty
+        40=quarante 50=cinquante 60=soixante 80=quatre-vingts,quatre-vingt
+        100=cents,cent,hundred 1000=mille""",
     "UNITE": """€=€,euros,euro,eur £=£,pounds %=% h=heures,heure,hours,hour,h,am
         min=minutes,minute,min j=jours,jour,days,day,j s=semaines,semaine,weeks,week
         m=mois,months,month an=ans,an,years,year rang=er,ère,ème,e,st,nd,rd,th""",
-    "MOIS": """1=janvier,january 2=février,february 3=mars,march 4=avril,april 5=mai,may 6=juin,june
-        7=juillet,july 8=août,aout,august 9=septembre,september 10=octobre,october
-        11=novembre,november 12=décembre,december""",
+    "MOIS": """1=janvier,january 2=février,february 3=mars,march 4=avril,april 5=mai,may
+        6=juin,june 7=juillet,july 8=août,aout,august 9=septembre,september
+        10=octobre,october 11=novembre,november 12=décembre,december""",
     "JOUR": """0=lundi,monday 1=mardi,tuesday 2=mercredi,wednesday 3=jeudi,thursday
         4=vendredi,friday 5=samedi,saturday 6=dimanche,sunday""",
 }
@@ -887,7 +917,7 @@ def faits(plie: str, source: str) -> Iterator[tuple[int, int, str]]:
             yield *fait.span(), FAMILLES[4]
     lus = {lire_valeur(*groupes) for groupes in motif(NOMBRES).findall(source)}
     nus = [*(nombre for nombre, _ in lus), *map(float, re.findall(r"\d{3,15}", source))]
-    lus |= {(nombre, "*") for nombre in [*nus, 1, 2, 9, 100, 1000]}  # « deux », « à neuf », « cent »
+    lus |= {(nombre, "*") for nombre in [*nus, 1, 2, 9, 100, 1000]}  # « à neuf »
     reste = motif(TEXTES).sub(lambda fait: "_" * len(fait[0]), plie).lower()
     for fait in motif(NOMBRES).finditer(reste):
         nombre, unite = lire_valeur(*fait.groups(""))
@@ -982,7 +1012,9 @@ def charger_ticket(demande: str) -> Ticket:
         faute = erreur if isinstance(erreur, Interdit) else "il n'est pas en UTF-8"
         raise Arret(f"Ticket refusé : {nom} : {faute}. Corrigez le fichier.", USAGE) from None
     ecartes = tuple(cle for cle in objet if cle not in CHAMPS)
-    return Ticket(demande, visible(sujet), visible(message), ecartes, nombre_de_caches(f"{sujet}\n{message}"))
+    return Ticket(
+        demande, visible(sujet), visible(message), ecartes, nombre_de_caches(f"{sujet}\n{message}")
+    )
 
 
 def lire_objet(texte: str) -> dict[str, Any]:
@@ -1031,7 +1063,9 @@ def tickets_presents(demande: str = "") -> str:
     noms.sort(key=lambda nom: nom == identifiant_de(nom))  # le bien nommé l'emporte
     fichiers = {identifiant_de(nom): nom for nom in noms if identifiant_de(nom)}
     if voulu not in fichiers:
-        liste = [nom if nom == cle else f"{nom} (à renommer {cle})" for cle, nom in sorted(fichiers.items())]
+        liste = [
+            nom if nom == cle else f"{nom} (à renommer {cle})" for cle, nom in sorted(fichiers.items())
+        ]
         presents = en_ligne(", ".join(liste) or "aucun", 500)
         return f"Tickets présents dans {en_ligne(str(dossier), 1000)} : {presents}."
     nom = en_ligne(fichiers[voulu])
@@ -1203,7 +1237,9 @@ def choisir_serveur(options: argparse.Namespace) -> Serveur:
     adresse = adresse or "https://api.openai.com/v1"
     hote = hote_de(adresse)
     if not hote or re.search("[?#]", adresse):
-        raise Arret("OPENAI_BASE_URL inutilisable, corrigez : http(s)://HOTE[:PORT]/v1, sans ? ni #.", USAGE)
+        raise Arret(
+            "OPENAI_BASE_URL inutilisable, corrigez : http(s)://HOTE[:PORT]/v1, sans ? ni #.", USAGE
+        )
     nom = urlsplit(adresse).hostname or ""
     locale = re.fullmatch(r"localhost|::1|127(\.\d+){3}", nom) is not None  # la machine elle-même
     est_openai, en_clair = f".{nom}".endswith(".openai.com"), adresse.startswith("http:") and not locale
@@ -1259,7 +1295,7 @@ def choisir_le_chemin(adresse: str, locale: bool) -> tuple[str, ssl.SSLContext |
         if not dossiers or any(map(os.path.isdir, dossiers.split(os.pathsep))):
             return mandataire, ssl.create_default_context(cafile=fichier, capath=dossiers)
     variables = "SSL_CERT_FILE et SSL_CERT_DIR"
-    raise Arret(f"Réglage réseau inutilisable, les certificats : corrigez ou retirez {variables}.", USAGE)
+    raise Arret(f"Réglage réseau inutilisable, certificats : corrigez ou retirez {variables}.", USAGE)
 
 
 def annoncer_l_envoi(serveur: Serveur) -> None:
@@ -1402,22 +1438,22 @@ PANNES = (
     (4, "400|403|422|ModelBehaviorError", "content.(filter|manag)|usage policy|flagged",
      "le filtre du service a retenu la réponse"),
     (4, "ModelBehaviorError", "incomplete|length", "la réponse est incomplète (limite de longueur)"),
-    (4, "ModelBehaviorError debut", "brouillon not found", "le modèle a rédigé avant la lecture du ticket"),
+    (4, "ModelBehaviorError debut", "brouillon not", "le modèle a rédigé avant la lecture du ticket"),
     (4, "ModelBehaviorError", "lire_ticket not found", "le modèle a redemandé le ticket"),
     (4, "ModelBehaviorError", "not found", "le modèle a appelé un outil qui n'existe pas"),
     (4, "ModelBehaviorError", "json|argument", "les arguments d'un outil sont illisibles"),
     (4, "ModelRefusalError", "", "le modèle a refusé de répondre à ce ticket"),
     (4, "MaxTurnsExceeded", "", "le modèle a épuisé ses {tours} tours"),
     (4, "UnicodeEncodeError", "surrogates", "le texte contient un demi-caractère impossible à écrire"),
-    (1, "ImportError", "", "SDK absent ou incomplet : lancez {python} -m pip install openai-agents==0.24.0"),
+    (1, "ImportError", "", "SDK à installer : lancez {python} -m pip install openai-agents==0.24.0"),
     (1, "ModelTimeoutError|APITimeoutError", "", "Pas de réponse en {delai:g} s : augmentez --delai."),
     (1, "400|401|403", "^401|api.key", "Clé refusée ({statut}) : vérifiez OPENAI_API_KEY{adresse}."),
     (1, "403", "", "Accès interdit par {hote} (403) : vérifiez que la clé a droit à {modele}."),
-    (1, "4xx", "^402|_quota|billing_|current quota", "Quota épuisé ({statut}) : vérifiez la facturation."),
+    (1, "4xx", "^402|_quota|billing_|current quota", "Quota épuisé : vérifiez la facturation."),
     (1, "429", "", "Trop de demandes à {hote} (429) : patientez{patience}, puis relancez."),
     (1, "4xx", "^413|context.(len|size|win)|too.(long|large)", "Ticket trop long : raccourcissez-le."),
-    (1, "400|404", "'rs_|item with id|reasoning item", "Raisonnement perdu ({statut}) : essayez --api chat."),
-    (1, "4xx|500", "tool(s|.use|.choice)|function.call", "Outils refusés ({statut}) : essayez --modele NOM."),
+    (1, "400|404", "'rs_|item with id|reasoning item", "Raisonnement perdu : essayez --api chat."),
+    (1, "4xx|500", "tool(s|.use|.choice)|function.call", "Outils refusés : essayez --modele NOM."),
     (1, "404", "model|deployment", "Modèle inconnu (404) : {modele} ; choisissez-en un avec --modele."),
     (1, "404|405 debut responses", "", "{hote} ignore /responses ({statut}) : essayez --api chat."),
     (1, "404|405 debut", "", "Adresse introuvable sur {hote} ({statut}) : vérifiez OPENAI_BASE_URL."),
@@ -1427,7 +1463,7 @@ PANNES = (
     (1, "SSLCertVerificationError", "", "Certificat de {hote} refusé : prévenez votre informatique."),
     (1, "ProxyError", "", "Le mandataire {par} refuse {hote} : vérifiez HTTPS_PROXY et NO_PROXY."),
     (1, "SSLError", "", "{hote} ne parle pas https comme prévu : vérifiez OPENAI_BASE_URL."),
-    (1, "mandataire ConnectError", "", "Mandataire {par} injoignable : vérifiez HTTPS_PROXY et NO_PROXY."),
+    (1, "mandataire ConnectError", "", "Mandataire {par} injoignable : vérifiez HTTPS_PROXY, NO_PROXY."),
     (1, "gaierror", "", "Hôte inconnu : {hote} ; vérifiez le réseau{adresse}."),
     (1, "ConnectError", "", "{hote} est injoignable : vérifiez le réseau{adresse}."),
     (1, "APIConnectionError", "", "Connexion à {hote} interrompue pendant la réponse : relancez."),
@@ -1441,7 +1477,8 @@ PANNES = (
 
 def sans_proposition(raison: str, deja_propose: bool) -> Arret:
     """La fin d'un lancement où rien n'a pu être montré, ou plus rien depuis la remarque."""
-    rien = "Aucune nouvelle version n'a été proposée" if deja_propose else "Aucun brouillon n'a été proposé"
+    rien = "Aucun brouillon n'a été proposé"
+    rien = "Aucune nouvelle version n'a été proposée" if deja_propose else rien
     conseil = "Relancez, ou essayez un autre modèle avec --modele."
     return Arret(f"{rien} : {raison}. {conseil}", SANS_PROPOSITION)
 
@@ -1489,11 +1526,20 @@ def traduire(erreur: BaseException, serveur: Serveur, a_repondu: bool, deja_prop
         portees = all(etiquettes.intersection(noms.split("|")) for noms in quand.split())
         return portees and re.search(indice, texte, re.IGNORECASE) is not None
 
-    code, phrase = next((code, phrase) for code, quand, indice, phrase in PANNES if convient(quand, indice))
+    code, phrase = next(
+        (code, phrase) for code, quand, indice, phrase in PANNES if convient(quand, indice)
+    )
     attendre = getattr(response, "headers", {}).get("retry-after", "")
-    faits = serveur._asdict() | {"statut": statut, "classe": type(erreur).__name__, "python": sys.executable}
+    faits = serveur._asdict() | {
+        "statut": statut,
+        "classe": type(erreur).__name__,
+        "python": sys.executable,
+    }
     faits |= {"par": hote_de(serveur.mandataire), "adresse": "" if a_repondu else " et OPENAI_BASE_URL"}
-    faits |= {"patience": f" {attendre} s" if re.fullmatch(r"\d{1,6}", attendre) else "", "tours": TOURS_MAX}
+    faits |= {
+        "patience": f" {attendre} s" if re.fullmatch(r"\d{1,6}", attendre) else "",
+        "tours": TOURS_MAX,
+    }
     phrase = en_ligne(phrase.format(**faits), 1000)
     if code == SANS_PROPOSITION:
         phrase = str(sans_proposition(phrase, deja_propose))
@@ -1532,7 +1578,9 @@ def lire_options(argv: list[str] | None) -> argparse.Namespace:
     except argparse.ArgumentError as erreur:
         fautes = [str(erreur.argument_name)]
     if fautes:
-        raise Arret(f"Argument inconnu ou fautif : « {en_ligne(' '.join(fautes))} » ; voir : --aide", USAGE)
+        raise Arret(
+            f"Argument inconnu ou fautif : « {en_ligne(' '.join(fautes))} » ; voir : --aide", USAGE
+        )
     return options
 
 

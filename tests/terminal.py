@@ -267,7 +267,9 @@ class Processus:
 class Neuf(Processus):
     """Un Python neuf, ou un shell."""
 
-    def __init__(self, commande: list[str], flux: list[int], variables: dict[str, str], ignore: bool) -> None:
+    def __init__(
+        self, commande: list[str], flux: list[int], variables: dict[str, str], ignore: bool
+    ) -> None:
         self.lance = subprocess.Popen(
             commande,
             stdin=flux[0],

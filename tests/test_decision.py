@@ -175,7 +175,9 @@ SILENCES: dict[str, tuple[list[Any], str]] = {
 
 
 @pytest.mark.parametrize("cas", SILENCES)
-def test_sans_proposition_rien_n_est_demande_et_la_prose_n_est_pas_montree(projet: Projet, cas: str) -> None:
+def test_sans_proposition_rien_n_est_demande_et_la_prose_n_est_pas_montree(
+    projet: Projet, cas: str
+) -> None:
     reponses, raison = SILENCES[cas]
     avant = anciens(projet)
     bilan, serveur = jouer(projet, *reponses)
@@ -442,7 +444,9 @@ def connexions(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
     return jointes
 
 
-def test_la_demonstration_ne_joint_personne_meme_avec_une_cle(projet: Projet, connexions: list[Any]) -> None:
+def test_la_demonstration_ne_joint_personne_meme_avec_une_cle(
+    projet: Projet, connexions: list[Any]
+) -> None:
     with servir(lecture(), brouillon(TEXTE)) as serveur:
         reglages = {"OPENAI_API_KEY": "sk-essai", "OPENAI_BASE_URL": serveur.adresse}
         bilan = projet.lancer("ticket-local", "--demo", entree="oui\n", **reglages)

@@ -44,7 +44,9 @@ def test_l_ancien_brouillon_est_montre_puis_garde_octet_pour_octet(projet: Proje
     bilan, _ = jouer(projet, lecture(), brouillon(TEXTE))
     assert bilan.code == 0
     assert projet.fichiers() == {NOM: TEXTE.encode(), COPIE: ancien}
-    assert {stat.S_IMODE(fichier.stat().st_mode) for fichier in projet.brouillon.parent.iterdir()} == {0o600}
+    assert {stat.S_IMODE(fichier.stat().st_mode) for fichier in projet.brouillon.parent.iterdir()} == {
+        0o600
+    }
     avis = bilan.out[bilan.out.index("Un brouillon existe déjà") : bilan.out.index(QUESTION)]
     assert "/11/2023 à " in avis and "5 lignes, " in avis and "sous .txt~" in avis
     assert "[-Une phrase en latin-1" in avis and "{+Nous avons bien reçu votre" in avis
@@ -160,7 +162,9 @@ OBSTACLES: dict[str, Geste] = {
     "lien": lambda projet: vers_un_fichier(projet.brouillon),
     "lien cassé": lambda projet: projet.brouillon.symlink_to(projet.dossier / "absent"),
     "tube": lambda projet: os.mkfifo(projet.brouillon),
-    "trop gros": lambda projet: projet.brouillon.write_bytes(b"x" * (draft_ticket.TAILLE_MAX_BROUILLON + 1)),
+    "trop gros": lambda projet: projet.brouillon.write_bytes(
+        b"x" * (draft_ticket.TAILLE_MAX_BROUILLON + 1)
+    ),
     "brouillons est un fichier": dossier_remplace,
 }
 
@@ -219,7 +223,9 @@ def test_sans_ancien_brouillon_la_copie_ne_compte_pas(projet: Projet) -> None:
     assert projet.brouillon.read_text("utf-8") == TEXTE
 
 
-def pendant(monkeypatch: pytest.MonkeyPatch, fonction: str, geste: Callable[[], object], fois: int) -> None:
+def pendant(
+    monkeypatch: pytest.MonkeyPatch, fonction: str, geste: Callable[[], object], fois: int
+) -> None:
     """Fait un geste dans le dossier après le `fois`-ième appel de cette fonction du système."""
     vraie, reste = getattr(os, fonction), [fois]
 
@@ -263,7 +269,10 @@ def test_une_copie_qui_resiste_rend_le_brouillon_tel_quel(
 @pytest.mark.parametrize("nom", [NOM, COPIE])
 def test_un_fichier_que_le_systeme_fige_laisse_les_deux_tels_quels(projet: Projet, nom: str) -> None:
     avant, fige = anciens(projet), projet.brouillon.with_name(nom)
-    if not shutil.which("chattr") or subprocess.run(["chattr", "+i", fige], capture_output=True).returncode:
+    if (
+        not shutil.which("chattr")
+        or subprocess.run(["chattr", "+i", fige], capture_output=True).returncode
+    ):
         pytest.skip("chattr +i n'est pas permis ici")
     try:
         bilan, _ = jouer(projet, lecture(), brouillon(TEXTE))

@@ -95,7 +95,9 @@ def sans_blanc(texte: str) -> str:
 def caches(sortie: str) -> list[str]:
     """Ce qu'une personne ne verrait pas d'une sortie ; ZWJ et VS16 ont leurs essais."""
     permis = "\n\u200d\ufe0f"
-    suspects = [signe for signe in sortie if unicodedata.category(signe)[0] == "C" or signe in "\u2028\u2029"]
+    suspects = [
+        signe for signe in sortie if unicodedata.category(signe)[0] == "C" or signe in "\u2028\u2029"
+    ]
     return [signe for signe in suspects + SANS_DESSIN.findall(sortie) if signe not in permis]
 
 

@@ -336,7 +336,9 @@ PETITS = {
 
 
 @pytest.mark.parametrize("nom, api", croiser(PETITS))
-def test_un_ecart_de_petit_modele_n_est_ni_un_succes_ni_une_trace(projet: Projet, nom: str, api: str) -> None:
+def test_un_ecart_de_petit_modele_n_est_ni_un_succes_ni_une_trace(
+    projet: Projet, nom: str, api: str
+) -> None:
     verifier(projet, PETITS[nom], api)
 
 
@@ -369,7 +371,9 @@ def message(**champs: Any) -> Changer:
 
 def l_appel(corps: dict[str, Any]) -> dict[str, Any]:
     """L'appel d'une réponse, quelle que soit l'API."""
-    trouve = corps["output"][-1] if "output" in corps else corps["choices"][0]["message"]["tool_calls"][-1]
+    trouve = (
+        corps["output"][-1] if "output" in corps else corps["choices"][0]["message"]["tool_calls"][-1]
+    )
     assert isinstance(trouve, dict)
     return trouve
 
@@ -427,7 +431,9 @@ def identifiants(corps: dict[str, Any]) -> tuple[list[str], list[str]]:
             [item["call_id"] for item in corps["input"] if item.get("type") == nom] for nom in types
         )
         return appels, rendus
-    appels = [fonction["id"] for message in corps["messages"] for fonction in message.get("tool_calls") or []]
+    appels = [
+        fonction["id"] for message in corps["messages"] for fonction in message.get("tool_calls") or []
+    ]
     return appels, [message["tool_call_id"] for message in corps["messages"] if message["role"] == "tool"]
 
 

@@ -134,7 +134,9 @@ def rendu_par_lire_ticket(corps: dict[str, Any]) -> str:
     """Ce que l'outil a rendu au modèle, tel qu'il est parti."""
     if "messages" in corps:
         return str(next(message["content"] for message in corps["messages"] if message["role"] == "tool"))
-    return str(next(item["output"] for item in corps["input"] if item.get("type") == "function_call_output"))
+    return str(
+        next(item["output"] for item in corps["input"] if item.get("type") == "function_call_output")
+    )
 
 
 # --- L'hôte et le modèle annoncés ----------------------------------------------------------------
@@ -183,7 +185,9 @@ SALES = [f"{CLE[:9]}{signe}{CLE[9:]}" for signe in ("\u2014", " ", "\n", "\u200b
 
 @pytest.mark.parametrize("api", APIS)
 @pytest.mark.parametrize("cle", [*PROPRES, *SALES, f"\u201c{CLE}\u201d", f"« {CLE} »", f"Bearer {CLE}"])
-def test_une_cle_mal_copiee_est_nettoyee_ou_refusee_et_c_est_dit(projet: Projet, cle: str, api: str) -> None:
+def test_une_cle_mal_copiee_est_nettoyee_ou_refusee_et_c_est_dit(
+    projet: Projet, cle: str, api: str
+) -> None:
     with servir(LECTURE, PROPOSITION) as serveur:
         # Les octets d'un presse-papiers en UTF-8, quelle que soit la langue du système.
         bilan = jouer(projet, serveur, "--api", api, OPENAI_API_KEY=os.fsdecode(cle.encode()))
@@ -281,7 +285,9 @@ def test_un_mandataire_ne_voit_rien_de_ce_qui_va_a_la_machine_elle_meme(projet: 
 
 @pytest.mark.parametrize("variable", ["http_proxy", "all_proxy"])
 @pytest.mark.parametrize("schema", ["http://", "", "http://moi:motdepasse@"])
-def test_un_mandataire_vers_un_hote_distant_est_annonce(projet: Projet, variable: str, schema: str) -> None:
+def test_un_mandataire_vers_un_hote_distant_est_annonce(
+    projet: Projet, variable: str, schema: str
+) -> None:
     with servir(LECTURE, PROPOSITION) as serveur:
         hote = urlsplit(serveur.adresse).netloc
         reglages = {"OPENAI_BASE_URL": "http://exemple.invalid/v1", "OPENAI_API_KEY": "cle"}

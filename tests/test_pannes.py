@@ -138,7 +138,7 @@ PANNES = {
     "404 d'un déploiement": Cas([erreur(404, "No such API deployment", "DeploymentNotFound")], 1,
         "Modèle inconnu"),
     "404 d'un élément": Cas([LECTURE, erreur(404, "Item 'rs_1' not found.")], 1,
-        "Raisonnement perdu|404|!OPENAI_BASE", 2),
+        "Raisonnement perdu|!OPENAI_BASE", 2),
     "404 au second tour": Cas([LECTURE, erreur(404, "Nothing here")], 1,
         "404|!/responses|!OPENAI_BASE_URL", 2),
     "page HTML au second tour": Cas([LECTURE, Reponse("<html>")], 1,
@@ -269,7 +269,9 @@ def test_sans_delai_demande_l_attente_est_d_une_minute() -> None:
 
 @pytest.mark.parametrize("schema", ["http", "https"])
 @pytest.mark.parametrize("api", APIS)
-def test_un_mandataire_mort_est_nomme_sans_ses_identifiants(projet: Projet, schema: str, api: str) -> None:
+def test_un_mandataire_mort_est_nomme_sans_ses_identifiants(
+    projet: Projet, schema: str, api: str
+) -> None:
     port = port_ferme()
     reglages = {"OPENAI_BASE_URL": f"{schema}://modele.invalid/v1", "OPENAI_API_KEY": "cle"}
     bilan = jouer(
@@ -299,7 +301,9 @@ def test_un_mandataire_qui_refuse_n_accuse_pas_le_serveur(projet: Projet) -> Non
 
 @pytest.mark.parametrize("code", [400, 500])
 def test_le_serveur_est_cite_sans_danger_sur_200_caracteres_au_plus(projet: Projet, code: int) -> None:
-    with servir(erreur(code, "\x1b[31mRouge\u202e\r\nEnregistrer ce brouillon ? " + "x" * 500)) as serveur:
+    with servir(
+        erreur(code, "\x1b[31mRouge\u202e\r\nEnregistrer ce brouillon ? " + "x" * 500)
+    ) as serveur:
         citation = phrase(jouer(projet, serveur)).partition("Le serveur dit : ")[2].rstrip("\n")
     assert citation.startswith("‹U+001B›[31mRouge‹U+202E›")
     assert citation.endswith("x…") and len(citation) <= 200

@@ -85,10 +85,12 @@ def test_les_310_cas_tiennent_le_rappel(capsys: pytest.CaptureFixture[str]) -> N
 
 
 def test_les_cas_realistes_tiennent_rappel_et_retenue(capsys: pytest.CaptureFixture[str]) -> None:
-    """La moitié tenue à l'écart a donné 0,86 et 0,45 à sa première lecture, avant tout réglage sur elle."""
+    """La moitié tenue à l'écart a donné 0,86 et 0,45 à sa première lecture."""
     for nom, moitie in (("réglage", True), ("tenue à l'écart", False)):
         rappel, bruit = mesurer([cas for cas in LETTRES if reglage(cas) == moitie])
-        montrer(capsys, f"cas réalistes, moitié {nom} : rappel {rappel:.3f}, {bruit:.2f} faux par texte sain")
+        montrer(
+            capsys, f"cas réalistes, moitié {nom} : rappel {rappel:.3f}, {bruit:.2f} faux par texte sain"
+        )
     rappel, bruit = mesurer(LETTRES)
     assert len(LETTRES) >= 80 and rappel >= 0.75 and bruit <= 0.4
 
@@ -97,19 +99,26 @@ def test_les_cas_realistes_tiennent_rappel_et_retenue(capsys: pytest.CaptureFixt
 def test_chaque_famille_se_voit_dans_les_cas_realistes(
     sorte: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    trouves = [vu for cas in LETTRES for vu, etiquette in zip(vus(cas), cas["sortes"]) if etiquette == sorte]
+    trouves = [
+        vu for cas in LETTRES for vu, etiquette in zip(vus(cas), cas["sortes"]) if etiquette == sorte
+    ]
     sains = [points(cas) for cas in LETTRES if not cas["attendus"]]
     faux = sum(point.famille == famille(sorte) for lus in sains for point in lus)
     montrer(
-        capsys, f"{sorte} : {sum(trouves)} vus sur {len(trouves)}, {faux} faux sur {len(sains)} textes sains"
+        capsys,
+        f"{sorte} : {sum(trouves)} vus sur {len(trouves)}, {faux} faux sur {len(sains)} textes sains",
     )
     assert sum(trouves) >= 0.75 * len(trouves) and faux <= 0.2 * len(sains)
 
 
-def test_une_demande_accordee_se_voit_et_une_demande_reprise_non(capsys: pytest.CaptureFixture[str]) -> None:
+def test_une_demande_accordee_se_voit_et_une_demande_reprise_non(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
     accordees = [all(vus(cas)) for cas in DEMANDES if cas["attendus"]]
     reprises = [len(points(cas)) for cas in DEMANDES if not cas["attendus"]]
-    montrer(capsys, f"accordées : {sum(accordees)} sur {len(accordees)}, faux sur reprises : {sum(reprises)}")
+    montrer(
+        capsys, f"accordées : {sum(accordees)} sur {len(accordees)}, faux sur reprises : {sum(reprises)}"
+    )
     assert len(accordees) >= 16 and len(reprises) >= 16
     assert sum(accordees) >= 0.875 * len(accordees) and sum(reprises) <= 2
 
@@ -183,7 +192,9 @@ def test_un_fait_ou_une_forme_se_voit(texte: str, mots: str) -> None:
 
 
 def test_deux_points_d_une_famille_ne_se_recouvrent_pas() -> None:
-    copie = "le rideau de mon box grince et ne descend plus, la pluie entre et mouille les cartons du fond"
+    copie = (
+        "le rideau de mon box grince et ne descend plus, la pluie entre et mouille les cartons du fond"
+    )
     verifier_les_places(f"{copie}, [Votre nom], {copie}.", copie)
     assert len(marques(f"{copie}, [Votre nom], {copie}.", copie)) == 1
 
@@ -265,7 +276,8 @@ def test_les_morceaux_d_une_reponse_se_lisent_dans_tout_ordre(texte: str, messag
         ("\n", "Nous\n"),
     ],
     ids=(
-        "repetition accents nombres chiffres crochets espaces mot tirets majuscules phrase invisibles lignes"
+        "repetition accents nombres chiffres crochets espaces mot tirets"
+        " majuscules phrase invisibles lignes"
     ).split(),
 )
 def test_un_texte_fait_pour_bloquer_ne_bloque_pas(message: str, texte: str) -> None:
@@ -286,9 +298,7 @@ def test_les_points_sont_au_dessus_de_la_question_et_n_empechent_pas_oui(projet:
 
 
 def test_un_texte_sain_n_affiche_aucune_liste(projet: Projet) -> None:
-    texte = (
-        "Bonjour,\nVotre commande 2026-0412, payée 49,90 euros, nous est bien signalée abîmée.\nLe support"
-    )
+    texte = "Bonjour,\nVotre commande 2026-0412, payée 49,90 euros, nous est bien signalée abîmée."
     with servir(lecture(), brouillon(texte)) as serveur:
         bilan = projet.lancer(
             "ticket-local", "--modele", "essai", entree="oui\n", OPENAI_BASE_URL=serveur.adresse

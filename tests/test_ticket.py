@@ -64,7 +64,9 @@ casse = pytest.mark.skipif(
 @casse
 @pytest.mark.parametrize("forme", ["le nom du fichier", "avec son dossier", "le nom à donner"])
 @pytest.mark.parametrize("cas", VENUS_D_AILLEURS)
-def test_un_ticket_mal_nomme_est_trouve_et_le_nom_exact_est_dit(projet: Projet, cas: str, forme: str) -> None:
+def test_un_ticket_mal_nomme_est_trouve_et_le_nom_exact_est_dit(
+    projet: Projet, cas: str, forme: str
+) -> None:
     nom, voulu = VENUS_D_AILLEURS[cas]
     projet.ticket(nom=nom)
     demande = {"le nom du fichier": nom, "avec son dossier": f"tickets/{nom}.json"}.get(forme, voulu)
@@ -104,7 +106,9 @@ def test_sans_dossier_de_tickets_la_liste_est_vide(projet: Projet) -> None:
 
 
 @pytest.mark.parametrize("argv", [[], ["ticket-inconnu"]])
-def test_sans_ticket_connu_la_liste_et_le_dossier_absolu_sont_dits(projet: Projet, argv: list[str]) -> None:
+def test_sans_ticket_connu_la_liste_et_le_dossier_absolu_sont_dits(
+    projet: Projet, argv: list[str]
+) -> None:
     phrase = refus(projet, *argv)
     assert f"{projet.dossier / 'tickets'} : ticket-local." in phrase
 

@@ -27,7 +27,8 @@ FAUTES = {
     "signes dangereux": (["--\x1b[31m\u202e"], "« --‹U+001B›[31m‹U+202E› »"),
     "argument vide": ([""], "«  »"),
     **{
-        f"délai {valeur}": (["--delai", valeur], "« --delai »") for valeur in ("0", "-1", "nan", "inf", "1e9")
+        f"délai {valeur}": (["--delai", valeur], "« --delai »")
+        for valeur in ("0", "-1", "nan", "inf", "1e9")
     },
 }
 
