@@ -10,6 +10,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import unicodedata
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -79,8 +80,12 @@ def environnement(**variables: str) -> dict[str, str]:
 
 
 def pytest_make_parametrize_id(val: object) -> str | None:
-    """Des noms d'essais sans caractère de contrôle, que tout outil sait relire."""
-    return re.sub(r"[^\w.+]+", "-", ascii(val)).strip("-") if isinstance(val, str | bytes) else None
+    """Des noms d'essais lisibles et sans caractère de contrôle, que tout outil sait relire."""
+    if not isinstance(val, str | bytes):
+        return None
+    nom = val if isinstance(val, str) else ascii(val)
+    nom = unicodedata.normalize("NFKD", nom).encode("ascii", "ignore").decode()
+    return re.sub(r"[^\w.+]+", "-", nom)[:60].strip("-") or "vide"
 
 
 @pytest.hookimpl(tryfirst=True)
