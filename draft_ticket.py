@@ -98,7 +98,7 @@ class Decision(NamedTuple):
 
 @dataclass
 class Acte:
-    """Ce que les deux outils reçoivent, et ce qu'ils laissent : rien d'autre n'est partagé avec eux."""
+    """Ce que les deux outils reçoivent du dehors et ce qu'ils y laissent, le temps d'un lancement."""
 
     ticket_lu: bool = False
     accord: Accord | None = None  # sans lui, rien ne s'écrit
@@ -179,19 +179,22 @@ def faire_juger(
     """Fait juger ces textes un à un ; rend l'état du SDK, et la décision qui l'emporte."""
     state, retenue = result.to_state(), Decision()
     for interruption, texte in zip(result.interruptions, textes):
-        decision, raison = Decision(), "Refusé par la personne."
+        decision, raison = Decision(), "Refusé par le programme, sans être montré."
         if acte.accord is not None:
             dire("Autre proposition refusée : un seul brouillon par lancement, le premier approuvé.")
-        elif texte and len(montrees) < VERSIONS_MAX:
-            decision = decider(texte, ticket, montrees)
+        elif len(montrees) == VERSIONS_MAX:
+            dire(f"Autre proposition refusée : {VERSIONS_MAX} versions ont déjà été montrées.")
+        elif texte:
+            decision, raison = decider(texte, ticket, montrees), "Refusé par la personne."
         if decision.accord is not None:
+            if retenue.remarque:
+                dire("Votre remarque sur l'autre proposition n'est pas partie.")
             acte.accord, retenue = decision.accord, decision
             state.approve(interruption)
             continue
         if decision.remarque:
-            retenue = decision
-            suite = "Proposez une autre version, complète."
-            raison = f"Refusé par la personne, qui demande : {decision.remarque}\n{suite}"
+            retenue = Decision(remarque=f"{retenue.remarque}\n{decision.remarque}".strip())
+            raison = f"Refusé par la personne, qui demande : {decision.remarque}\nProposez à nouveau."
         state.reject(interruption, rejection_message=raison)
     return state, retenue
 
@@ -217,10 +220,10 @@ def decider(texte: str, ticket: Ticket, montrees: list[str]) -> Decision:
 
 def comprendre(reponse: str, accord: Accord, derniere: bool) -> Decision:
     """Seul le mot « oui » accepte ; « non » suivi de mots est une remarque ; tout le reste refuse."""
-    reponse = visible(reponse.strip())
+    reponse = visible(reponse).strip(" ")  # pas les fins de ligne : un collage n'est jamais un oui
     # « non » est un mot entier : ni « nonobstant », ni « non-conforme » ; le reste est la remarque.
     non = re.fullmatch(r"non(?![\w'’]|-\w)[\s,;:.!?…-]*(.*)", reponse, re.IGNORECASE | re.DOTALL)
-    remarque = non[1] if non and non[1].lower().rstrip(" .!…") != "merci" else ""
+    remarque = non[1].strip() if non and non[1].lower().rstrip(" .!…\n") != "merci" else ""
     if reponse.lower() == "oui":
         return Decision(accord)
     if len(reponse) > REMARQUE_MAX:
@@ -290,12 +293,9 @@ def construire_agent(ticket: Ticket, modele: str, acte: Acte) -> Agent[None]:
         acte.enregistre = True
         return "Brouillon enregistré."
 
+    outils: list[Any] = [lire_ticket, enregistrer_brouillon]
     return Agent(
-        name="Brouillon",
-        instructions=INSTRUCTIONS,
-        model=modele,
-        tools=[lire_ticket, enregistrer_brouillon],
-        reset_tool_choice=False,
+        name="Brouillon", instructions=INSTRUCTIONS, model=modele, tools=outils, reset_tool_choice=False
     )
 
 
@@ -409,7 +409,8 @@ def resumer(texte: str, points: list[Point]) -> Iterator[str]:
         cites = list(dict.fromkeys(texte[debut:fin] for debut, fin, sorte in points if sorte == famille))
         place = fenetre(sys.stdout)[0] - len(f"| {famille} :  +99")
         graves = famille == FAMILLES[0]  # une promesse se lit, quitte à prendre d'autres rangées
-        nombre = len(cites) if graves else min(len(cites), max(1, place // 22))
+        place_sure = place // 22 if prend_les_couleurs(sys.stdout) else 30  # sans marque dans le texte
+        nombre = len(cites) if graves else min(len(cites), max(1, place_sure))
         chacune = max(40 if graves else 16, place // nombre - 6)
         citations = [f"« {en_ligne(cite, chacune)} »" for cite in cites[:nombre]]
         reste = f" +{len(cites) - nombre}" if len(cites) > nombre else ""
@@ -451,11 +452,11 @@ def differences(avant: str, apres: str) -> str:
 
 
 def marquer_les_lignes(marque: str, segment: str) -> str:
-    """Marque les mots de chaque ligne, sans leurs blancs ; une ligne vide est ↵."""
+    """Marque les mots de chaque ligne, sans leurs blancs ; une ligne vide est ↵, un blanc ␣."""
     marquees = []
     for ligne in segment.splitlines(keepends=True):
         mots = ligne.strip()
-        vide = f"{marque}↵{FIN}{ligne}"
+        vide = f"{marque}{'↵' if ligne[-1] == chr(10) else '␣'}{FIN}{ligne}"
         marquees.append(ligne.replace(mots, f"{marque}{mots}{FIN}") if mots else vide)
     return "".join(marquees)
 
@@ -554,6 +555,12 @@ def replier(ligne: str, largeur: int) -> Iterator[str]:
     yield ligne[debut:]
 
 
+def prend_les_couleurs(flux: TextIO) -> bool:
+    """Vrai si ce terminal prend les couleurs ; rien ne dépend d'elles."""
+    ancien_windows = os.name == "nt" and not os.environ.get("WT_SESSION")
+    return flux.isatty() and not (os.environ.get("NO_COLOR") or TERMINAL_SIMPLE or ancien_windows)
+
+
 def afficher(texte: str, flux: TextIO, debut: str, suite: str) -> int:
     """Affiche un texte et compte ses rangées ; `debut` ouvre une ligne, `suite` en est la marge."""
     # Une marque ouverte au bout d'une rangée y est fermée, et rouverte sur la suivante : la marge
@@ -568,12 +575,10 @@ def afficher(texte: str, flux: TextIO, debut: str, suite: str) -> int:
             rangee = rangee.rstrip() if ouverte or debut != MARGE else rangee
             rangees.append(marge + rangee + (FIN if ouverte else ""))
             marge = suite
-    terne = os.environ.get("NO_COLOR") or TERMINAL_SIMPLE or not flux.isatty()
-    terne = terne or (os.name == "nt" and not os.environ.get("WT_SESSION"))
-    peint = "\n".join(rangees)
+    peint, colore = "\n".join(rangees), prend_les_couleurs(flux)
     for marque, couleur in COULEURS.items():
         dessin = CROCHETS.get(marque, r"\1")
-        dessin = dessin if terne else f"\x1b[{couleur}m{dessin}\x1b[0m"
+        dessin = f"\x1b[{couleur}m{dessin}\x1b[0m" if colore else dessin
         peint = re.sub(f"{marque}([^{FIN}]*){FIN}", dessin, peint)
     print(peint, file=flux, flush=True)
     return len(rangees)
@@ -751,7 +756,7 @@ def lire_une_ligne() -> str:
     ligne = morceau = sys.stdin.readline(REMARQUE_MAX + 100) if sys.stdin is not None else ""
     while morceau and not morceau.endswith("\n"):
         morceau = sys.stdin.readline(REMARQUE_MAX)
-    return ligne
+    return ligne.removesuffix("\n").removesuffix("\r")
 
 
 # --- Les points à vérifier ------------------------------------------------------------------
@@ -823,7 +828,8 @@ TEXTES = r"""^\d\d?[.)] |\b24 ?h\w* ?(?:/|sur) ?24\b|\b7 ?j\w* ?(?:/|sur) ?7\b
     |\b[\w-]{1,64}\.(?:com|fr|net|org|eu|io)\b(?:/[^\s<>"')\]]*[\w/])?
     |(?:\+|\b0)\d?(?:[ .()-]{0,2}\d){8,20}\b|\b(?=[a-z-]{0,30}\d)(?!\d+([a-z]+\d{0,2})?\b(?!-))[\w-]+
     |\b(?:JOUR|(?:après-)?demain|hier|aujourd'hui|tomorrow|today|yesterday|ce soir)\b)
-    |(?:(?<=[\w,;)] )|(?<=\b[ld]'))(?!(?:MOIS|JOUR|monsieur|madame|mme|mrs|internet)\b)
+    |(?:(?<=[\w,;)] )|(?<=\bm\. )|(?<=\bmme\. )|(?<=\b[ld]'))
+    (?!(?:MOIS|JOUR|monsieur|madame|mme|mrs|internet)\b)
     (?-i:[A-ZÀ-Þ][\w']*[a-zß-ÿ]\w+)(?P<nom>)"""
 # Un nombre et son unité, avant (£25, March 3rd) ou après (30 €, 15 mars, 15/03, 14 h 30).
 NOMBRES = r"""(?=[\d€£]|\b[^\W\d_])(?:(?P<avant>[€£]|MOIS\b) ?)?
@@ -1486,6 +1492,7 @@ def sans_proposition(raison: str, deja_propose: bool) -> Arret:
 def masquer_la_cle(texte: str, serveur: Serveur) -> str:
     """Le texte sans danger, où tout mot qui a quatre signes de suite de la clé est masqué."""
     bouts = {serveur.cle[rang : rang + 4] for rang in range(len(serveur.cle) - 3)}
+    bouts = bouts or {serveur.cle or "\0"}  # une clé plus courte, s'il y en a une
     mots = re.split(r"(\s+)", visible(texte))
     return "".join("[clé]" if any(bout in mot for bout in bouts) else mot for mot in mots)
 

@@ -36,6 +36,7 @@ def test_oui_enregistre_les_octets_exacts_du_texte_montre(projet: Projet, repons
 SECS = ["non", "NON.", "Non !", "non, ", "non,", "non merci", "non, merci.", "Non merci !"]
 AUTRES = ["", "o", "y", "yes", "ouii", "OUI?", "oui.", "oui oui", "ouï", "« oui »", "non'oui"]
 AUTRES += ["oui\0", "oui\u200b", "\ufeffoui", "o\u00adui", "oui\x1b[D", "plus court", "merci, non"]
+AUTRES += ["oui\x1f", "\x0coui", "\u2028oui", "oui\x85", "oui\xa0"]
 AUTRES += ["nonobstant", "nonobstant ce qui précède", "non-conforme", "nonante", "sinon plus court"]
 NON_UTF_8 = [b"oui\xff\n", b"\xffoui\n", "oui\n".encode("utf-16")]
 
@@ -242,6 +243,32 @@ def test_deux_propositions_sont_demandees_une_a_une(
     assert projet.fichiers() == attendu
     assert ("Autre proposition refusée" in bilan.out) == (questions == 1)
     assert ("| Second texte" in bilan.out) == (questions == 2)
+
+
+def test_les_remarques_faites_sur_deux_propositions_partent_ensemble_et_sont_montrees(
+    projet: Projet,
+) -> None:
+    tour = [brouillon("Premier texte"), brouillon("Second texte")]
+    entree = "non, plus court\nnon, plus doux\noui\n"
+    bilan, serveur = jouer(projet, lecture(), tour, brouillon(TEXTE), entree=entree)
+    assert (bilan.code, len(serveur.recues)) == (0, 3)
+    rendus = "".join(rendus_par_les_outils(serveur))
+    assert "demande : plus court" in rendus and "demande : plus doux" in rendus
+    assert "\n| plus court\n| plus doux\n" in bilan.out.partition("Votre remarque part vers")[2]
+
+
+def test_une_remarque_que_suit_un_oui_est_dite_perdue(projet: Projet) -> None:
+    tour = [brouillon("Premier texte"), brouillon("Second texte")]
+    bilan, serveur = jouer(projet, lecture(), tour, entree="non, plus court\noui\n")
+    assert (bilan.code, len(serveur.recues)) == (0, 2)
+    assert "n'est pas partie" in bilan.out and projet.fichiers() == {"ticket-local.txt": b"Second texte"}
+
+
+def test_ce_que_la_personne_n_a_pas_vu_n_est_pas_dit_refuse_par_elle(projet: Projet) -> None:
+    tour = [brouillon("Premier texte"), brouillon(MAUVAIS, ticket_id="autre")]
+    entree = "non, plus court\noui\n"
+    _, serveur = jouer(projet, lecture(), tour, brouillon(TEXTE), entree=entree)
+    assert rendus_par_les_outils(serveur)[-1].startswith("Refusé par le programme")
 
 
 def test_trois_cents_lignes_dont_la_derniere_finit_sont_montrees(projet: Projet) -> None:

@@ -264,6 +264,12 @@ def test_un_mot_du_ticket_dans_l_erreur_ne_cache_pas_la_raison(projet: Projet) -
     phrase(bilan, "Le serveur dit : Lampe: unknown product 2026-0412")
 
 
+def test_une_cle_de_trois_signes_est_masquee_aussi(projet: Projet) -> None:
+    with servir(erreur(500, "bad key xyz here")) as serveur:
+        bilan = jouer(projet, serveur, OPENAI_API_KEY="xyz")
+    assert bilan.code == 1 and "xyz" not in bilan.out + bilan.err and "[clé]" in bilan.err
+
+
 @pytest.mark.parametrize("cas", REPETES)
 def test_la_trace_de_debug_ne_montre_pas_la_cle(projet: Projet, cas: str) -> None:
     with servir(erreur(400, REPETES[cas])) as serveur:

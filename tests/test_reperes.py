@@ -306,9 +306,17 @@ def test_un_texte_sain_n_affiche_aucune_liste(projet: Projet) -> None:
     assert "À vérifier" not in bilan.out and bilan.code == 0
 
 
-def test_une_liste_sans_fin_tient_en_une_rangee_par_famille(projet: Projet) -> None:
+def test_sans_couleur_trente_points_au_plus_sont_cites_par_famille(projet: Projet) -> None:
     texte = "Bonjour, " + ", ".join(f"{nombre} euros" for nombre in range(100, 200))
     with servir(lecture(), brouillon(texte)) as serveur:
         sortie = projet.lancer("ticket-local", "--modele", "essai", OPENAI_BASE_URL=serveur.adresse).out
-    rangees = [rangee for rangee in sortie.splitlines() if rangee.startswith("| absent du ticket : ")]
-    assert len(rangees) == 1 and "« 100 euros »" in rangees[0] and rangees[0].endswith(" +98")
+    liste = sortie.partition("| absent du ticket : ")[2]
+    assert "« 100 euros »" in liste and "« 129 euros »" in liste and "« 130 euros »" not in liste
+    assert " +70\n" in liste
+
+
+@pytest.mark.parametrize("titre", ["M.", "Mme", "Mme."])
+def test_un_nom_apres_un_titre_est_absent_du_ticket(titre: str) -> None:
+    texte = f"Bonjour,\nPouvez-vous vous adresser à {titre} Durand, du service ?"
+    points = points_a_verifier(texte, Ticket("t", "s", MESSAGE))
+    assert "Durand" in [texte[point.debut : point.fin] for point in points]

@@ -73,6 +73,7 @@ REPONSES = {
     "o": ("o\n", 3, REFUSE),
     "oui effacé": (f"oui{3 * EFFACE}\n", 3, REFUSE),
     "Ctrl-D": (CTRL_D, 3, REFUSE),
+    "oui entre des lignes vides, collés": (coller("\n\noui\n\n") + "\n", 3, "Lu : « oui »"),
     "oui puis non, collés": (coller("oui\nnon") + "\n", 3, "Lu : « oui non »"),
     "non puis oui, collés": (coller("bof\noui") + "\n", 3, "Lu : « bof oui »"),
     "collage non annoncé": ("oui\nencore\n", 3, "elle ne compte pas"),
