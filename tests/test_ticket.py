@@ -222,7 +222,7 @@ def test_la_commande_du_readme_fait_un_ticket_d_un_message_colle(projet: Projet)
     lancer = functools.partial(
         subprocess.run, commande, shell=True, cwd=projet.dossier, capture_output=True, encoding="utf-8"
     )
-    (projet.dossier / "message.txt").write_text(message, "utf-8")
+    (projet.dossier / "tickets" / "message.txt").write_text(message, "utf-8")
     assert lancer().returncode == 0
     ticket = charger_ticket("zd-12345")
     assert (ticket.sujet, ticket.message) == ("Colis abîmé", message.replace("\t", "    "))
