@@ -321,8 +321,7 @@ def relever(result: RunResult, ticket: Ticket, acte: Acte, deja_propose: bool) -
     appel = re.search("lire_ticket|enregistrer_brouillon|ticket_id", reponse)
     faute = "a écrit l'appel en texte" if appel else "a répondu en prose"
     faute = f"{faute} au lieu d'appeler l'outil" if reponse else "n'a rien répondu"
-    raison = f"le modèle {faute}"
-    raison += "" if acte.ticket_lu else ", sans lire le ticket"
+    raison = f"le modèle {faute}{'' if acte.ticket_lu else ', sans lire le ticket'}"
     for interruption in result.interruptions:
         try:
             textes.append(lire_proposition(interruption.arguments or "", ticket))
@@ -390,13 +389,14 @@ def montrer_la_proposition(texte: str, ticket: Ticket, ancien: bytes | None, mon
         comparer(montrees[-1], texte, "la version précédente")
     elif ancien is not None:
         comparer(deja_ecrit, texte, "ce brouillon")
-    points, caches = points_a_verifier(texte, ticket), nombre_de_caches(texte)
+    points = points_a_verifier(texte, ticket)
     print()
     rangees = montrer(marquer(texte, points))
     print()
     aucun = "Aucun point repéré, mais ces repères ne voient pas tout : relisez."
     dire("À vérifier (repères automatiques, non exhaustifs) :" if points else aucun)
     rangees += montrer("\n".join(resumer(texte, points))) if points else 0
+    caches = nombre_de_caches(texte, visible(texte))  # une marque couperait un « ‹U+ » du modèle
     if caches:
         dire(f"Attention, caractères invisibles écrits tels quels, montrés en ‹U+…› : {caches}")
     if rangees + 5 > fenetre(sys.stdout)[1]:  # les autres : deux vides, un titre, la question, l'invite
@@ -405,8 +405,10 @@ def montrer_la_proposition(texte: str, ticket: Ticket, ancien: bytes | None, mon
 
 def resumer(texte: str, points: list[Point]) -> Iterator[str]:
     """Cite, en une rangée par famille, les passages à vérifier ; toutes les promesses y sont."""
-    for famille in [famille for famille in FAMILLES if famille in {point.famille for point in points}]:
+    for famille in FAMILLES:
         cites = list(dict.fromkeys(texte[debut:fin] for debut, fin, sorte in points if sorte == famille))
+        if not cites:
+            continue
         place = fenetre(sys.stdout)[0] - len(f"| {famille} :  +99")
         graves = famille == FAMILLES[0]  # une promesse se lit, quitte à prendre d'autres rangées
         place_sure = place // 22 if prend_les_couleurs(sys.stdout) else 30  # sans marque dans le texte
@@ -427,9 +429,8 @@ def comparer(avant: str, apres: str, nom: str) -> None:
     ]
     mots_avant, mots_apres = (Counter(texte.split()) for texte in textes)
     communs, tous = "".join((mots_avant & mots_apres).elements()), max(textes, key=len)
-    paires = sum(
-        mots_avant[mot] * mots_apres[mot] for mot in mots_avant
-    )  # ce que difflib aurait à comparer
+    # Ce que difflib aurait à comparer.
+    paires = sum(mots_avant[mot] * mots_apres[mot] for mot in mots_avant)
     if textes[0] == textes[1]:
         sauf = "" if avant == apres else ", sauf les fins de ligne ou l'écriture des accents"
         dire(f"Le texte est identique à {nom}{sauf}.")
@@ -500,9 +501,9 @@ def visible(texte: str) -> str:
     return "".join(signes_visibles(texte))
 
 
-def nombre_de_caches(texte: str) -> int:
-    """Combien de caractères `visible` remplace par un code."""
-    return visible(texte).count("‹U+") - texte.count("‹U+")
+def nombre_de_caches(texte: str, vu: str) -> int:
+    """Combien de caractères du texte sont devenus des codes dans `vu`, le même rendu visible."""
+    return vu.count("‹U+") - texte.count("‹U+")
 
 
 def marquer(texte: str, points: list[Point]) -> str:
@@ -567,9 +568,10 @@ def afficher(texte: str, flux: TextIO, debut: str, suite: str) -> int:
     # reste nette, et chaque rangée d'une différence garde ses crochets.
     encodage, rangees, ouverte = flux.encoding or "utf-8", [], ""
     prises = 6 if RETIRE in texte or AJOUTE in texte else 2  # la marge, et des crochets rouverts
+    largeur = fenetre(flux)[0] - prises
     for ligne in texte.encode(encodage, "codes").decode(encodage).split("\n"):
         marge = debut
-        for rangee in replier(ligne, fenetre(flux)[0] - prises):
+        for rangee in replier(ligne, largeur):
             rangee = ouverte + rangee
             ouverte = "".join(COULEURS.keys() & rangee.rpartition(FIN)[2])
             rangee = rangee.rstrip() if ouverte or debut != MARGE else rangee
@@ -889,7 +891,8 @@ def affirmations(bas: str, source: str) -> Iterator[tuple[int, int, str]]:
         engage = sorte == "promesse" or motif("en notre nom").search(clause)
         sujet = motif("sujet").match(clause) and re.search(r"[.!;:]$|\b(?:est|sont|is)\b", clause)
         ecart = sorte == "demande ou reprise" or clause.endswith("?") or (ecart and not engage)
-        neuve = len(racines(clause) - connues) >= max(2, len(racines(clause)) / 2)
+        lues = racines(clause)
+        neuve = len(lues - connues) >= max(2, len(lues) / 2)
         if not ecart and sorte not in ECARTS and (engage or (neuve and (sujet or sorte in FAMILLES))):
             famille = sorte if sorte in FAMILLES else "promesse" if engage else "règle"
             yield trouvee.end() - len(clause), trouvee.end(), famille
@@ -920,7 +923,7 @@ def faits(plie: str, source: str) -> Iterator[tuple[int, int, str]]:
         lu = lu[-9:] if lu.isdigit() else lu  # 06 et +33 6
         connu = lu in connus or ((fait["texte"] or len(lu) > 6) and lu in serre)
         if fait.lastgroup and not connu:
-            yield *fait.span(), FAMILLES[4]
+            yield *fait.span(), "absent du ticket"
     lus = {lire_valeur(*groupes) for groupes in motif(NOMBRES).findall(source)}
     nus = [*(nombre for nombre, _ in lus), *map(float, re.findall(r"\d{3,15}", source))]
     lus |= {(nombre, "*") for nombre in [*nus, 1, 2, 9, 100, 1000]}  # « à neuf »
@@ -928,7 +931,7 @@ def faits(plie: str, source: str) -> Iterator[tuple[int, int, str]]:
     for fait in motif(NOMBRES).finditer(reste):
         nombre, unite = lire_valeur(*fait.groups(""))
         if unite != "rang" and not lus & {(nombre, unite or "*"), (nombre, ""), (nombre, "rang")}:
-            yield *fait.span(), FAMILLES[4]
+            yield *fait.span(), "absent du ticket"
 
 
 def formes(bas: str, source: str) -> Iterator[tuple[int, int, str]]:
@@ -1018,9 +1021,9 @@ def charger_ticket(demande: str) -> Ticket:
         faute = erreur if isinstance(erreur, Interdit) else "il n'est pas en UTF-8"
         raise Arret(f"Ticket refusé : {nom} : {faute}. Corrigez le fichier.", USAGE) from None
     ecartes = tuple(cle for cle in objet if cle not in CHAMPS)
-    return Ticket(
-        demande, visible(sujet), visible(message), ecartes, nombre_de_caches(f"{sujet}\n{message}")
-    )
+    vus = visible(sujet), visible(message)
+    caches = nombre_de_caches(sujet + message, "".join(vus))
+    return Ticket(demande, *vus, ecartes, caches)
 
 
 def lire_objet(texte: str) -> dict[str, Any]:
@@ -1484,7 +1487,8 @@ PANNES = (
 def sans_proposition(raison: str, deja_propose: bool) -> Arret:
     """La fin d'un lancement où rien n'a pu être montré, ou plus rien depuis la remarque."""
     rien = "Aucun brouillon n'a été proposé"
-    rien = "Aucune nouvelle version n'a été proposée" if deja_propose else rien
+    if deja_propose:
+        rien = "Aucune nouvelle version n'a été proposée"
     conseil = "Relancez, ou essayez un autre modèle avec --modele."
     return Arret(f"{rien} : {raison}. {conseil}", SANS_PROPOSITION)
 
@@ -1541,11 +1545,10 @@ def traduire(erreur: BaseException, serveur: Serveur, a_repondu: bool, deja_prop
         "statut": statut,
         "classe": type(erreur).__name__,
         "python": sys.executable,
-    }
-    faits |= {"par": hote_de(serveur.mandataire), "adresse": "" if a_repondu else " et OPENAI_BASE_URL"}
-    faits |= {
-        "patience": f" {attendre} s" if re.fullmatch(r"\d{1,6}", attendre) else "",
         "tours": TOURS_MAX,
+        "par": hote_de(serveur.mandataire),
+        "adresse": "" if a_repondu else " et OPENAI_BASE_URL",
+        "patience": f" {attendre} s" if re.fullmatch(r"\d{1,6}", attendre) else "",
     }
     phrase = en_ligne(phrase.format(**faits), 1000)
     if code == SANS_PROPOSITION:
