@@ -12,8 +12,7 @@ Le chemin d'un ticket, à sens unique :
     -> question -> « oui » : l'outil écrit ; toute autre réponse : il ne s'exécute pas
     -> le disque est relu : c'est lui que l'on croit, jamais la dernière phrase du modèle
 
-Le SDK est importé tard : la personne lit le ticket pendant qu'il se charge. Après ce chemin
-viennent ses auxiliaires, une matière à la fois.
+Le SDK est importé pendant que la personne lit. Puis viennent les auxiliaires, par matière.
 """
 
 from __future__ import annotations
@@ -46,6 +45,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import cache
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn, TextIO
 from urllib.parse import urlsplit
@@ -106,8 +106,6 @@ class Acte:
 
 
 # --- Le chemin d'un ticket ------------------------------------------------------------------
-
-
 def main(argv: list[str] | None = None) -> int:
     """Rend le code de sortie ; toute erreur devient une phrase sur stderr."""
     preparer_l_ecran()
@@ -141,10 +139,7 @@ def main(argv: list[str] | None = None) -> int:
 
 
 def traiter(ticket: Ticket, serveur: Serveur, acte: Acte) -> Decision:
-    """La boucle : l'agent s'interrompt, la personne décide, l'agent reprend. Rend sa décision.
-
-    Une version qui ne vient pas ramène la précédente à la question : to_state() se redemande.
-    """
+    """La boucle : l'agent s'interrompt, la personne décide, l'agent reprend. Rend sa décision."""
     from agents import Runner
 
     agent, config = construire_agent(ticket, serveur.modele, acte), configurer(serveur, ticket)
@@ -162,8 +157,8 @@ def traiter(ticket: Ticket, serveur: Serveur, acte: Acte) -> Decision:
         except Exception as erreur:
             if not decision.remarque:
                 raise
-            dire(str(traduire(erreur, serveur, acte.ticket_lu, deja_propose=True)))
-            dire("Voici de nouveau la version précédente.")
+            panne = traduire(erreur, serveur, acte.ticket_lu, deja_propose=True)
+            dire(f"{panne}\nVoici de nouveau la version précédente.")
             textes = [texte if texte == montrees[-1] else "" for texte in textes]
         suite, decision = faire_juger(result, textes, ticket, montrees, acte)
         if decision.remarque:
@@ -180,10 +175,8 @@ def faire_juger(
     state, retenue = result.to_state(), Decision()
     for interruption, texte in zip(result.interruptions, textes):
         decision, raison = Decision(), "Refusé par le programme, sans être montré."
-        if acte.accord is not None:
-            dire("Autre proposition refusée : un seul brouillon par lancement, le premier approuvé.")
-        elif len(montrees) == VERSIONS_MAX:
-            dire(f"Autre proposition refusée : {VERSIONS_MAX} versions ont déjà été montrées.")
+        if acte.accord is not None or len(montrees) == VERSIONS_MAX:
+            dire(f"Autre proposition refusée : un seul brouillon, {VERSIONS_MAX} versions au plus.")
         elif texte:
             decision, raison = decider(texte, ticket, montrees), "Refusé par la personne."
         if decision.accord is not None:
@@ -200,8 +193,6 @@ def faire_juger(
 
 
 # --- La question ----------------------------------------------------------------------------
-
-
 def decider(texte: str, ticket: Ticket, montrees: list[str]) -> Decision:
     """Montre une proposition et pose la question ; `montrees` garde ce qui a été vu."""
     brouillon_montre = relire_brouillon(ticket)
@@ -243,23 +234,13 @@ def demander(invite: str) -> str:
     if not au_clavier():
         print(invite, flush=True)
         return lire_une_ligne()
-    if not TERMINAL_SIMPLE:  # il afficherait les séquences de readline
-        with suppress(ImportError):  # Windows édite sans lui
-            import readline  # les flèches, les accents, un collage rendu d'une seule pièce
-
-            readline.set_auto_history(False)
-            readline.parse_and_bind("set enable-bracketed-paste on")
-    try:
-        with a_chaque_signal(lever), reveils():  # l'exception laisse readline rétablir le terminal
-            return input(invite)
-    except (EOFError, RuntimeError):  # Ctrl-D, ou stderr fermé
-        print()
-        return ""
+    with suppress(EOFError, RuntimeError), a_chaque_signal(lever), edition():
+        return input(invite)
+    print()  # Ctrl-D, ou stderr fermé
+    return ""
 
 
 # --- L'agent et ses deux outils -------------------------------------------------------------
-
-
 def construire_agent(ticket: Ticket, modele: str, acte: Acte) -> Agent[None]:
     """Rend l'agent ; ses deux outils, offerts un à la fois, ne connaissent que ce ticket."""
     from agents import Agent
@@ -293,19 +274,13 @@ def construire_agent(ticket: Ticket, modele: str, acte: Acte) -> Agent[None]:
         acte.enregistre = True
         return "Brouillon enregistré."
 
-    outils: list[Any] = [lire_ticket, enregistrer_brouillon]
-    return Agent(
-        name="Brouillon", instructions=INSTRUCTIONS, model=modele, tools=outils, reset_tool_choice=False
-    )
+    outils: Any = {"tools": [lire_ticket, enregistrer_brouillon], "reset_tool_choice": False}
+    return Agent(name="Brouillon", instructions=INSTRUCTIONS, model=modele, **outils)
 
 
 # --- Avant, pendant et après la question -----------------------------------------------------
-
-
 def preparer(options: argparse.Namespace) -> tuple[Ticket, Serveur]:
     """Vérifie, avant de charger le SDK, tout ce qui peut l'être. Lève Arret."""
-    if options.ticket is None:
-        raise Arret(f"Quel ticket ? {tickets_presents()} Aide : --aide", USAGE)
     ticket = charger_ticket(options.ticket)
     if sys.stdout is None or (au_clavier() and not sys.stdout.isatty()):
         conseil = "relancez sans redirection, ou donnez la réponse par un tube"
@@ -355,7 +330,7 @@ def conclure(ticket: Ticket, acte: Acte, decision: Decision) -> int:
         return SUCCES
     if decision.accord is not None:
         raise Arret("Le SDK n'a pas exécuté l'outil approuvé : rien n'est écrit. Relancez.", ECHEC)
-    reste = f" ; {ticket.nom} est resté tel quel" if os.path.lexists(ticket.brouillon) else ""
+    reste = f" ; {ticket.nom} est resté tel quel" if os.path.lexists(DOSSIER / ticket.nom) else ""
     dire(f"Refusé : aucun brouillon n'a été écrit{reste}.")
     return REFUS
 
@@ -381,8 +356,8 @@ def montrer_la_proposition(texte: str, ticket: Ticket, ancien: bytes | None, mon
     dire(f"\nProposition {len(montrees) + 1} · {ticket.nom} · {taille(texte)}")
     deja_ecrit = (ancien or b"").decode("utf-8", "replace")
     if ancien not in (None, texte.encode()):
-        quand = time.strftime("%d/%m/%Y à %H:%M", time.localtime(ticket.brouillon.stat().st_mtime))
-        perte = " (dont le contenu est perdu)" if os.path.lexists(ticket.copie) else ""
+        quand = time.strftime("%d/%m/%Y à %H:%M", time.localtime((DOSSIER / ticket.nom).stat().st_mtime))
+        perte = " (dont le contenu est perdu)" if os.path.lexists(DOSSIER / f"{ticket.nom}~") else ""
         existe = f"Un brouillon existe déjà ({quand}, {taille(deja_ecrit)})"
         dire(f"{existe} : « oui » le remplace et le garde sous .txt~{perte}.")
     if montrees:
@@ -649,13 +624,12 @@ def attente(etape: Callable[[], str]) -> Iterator[None]:
 
 
 # --- Le clavier et les signaux --------------------------------------------------------------
-
 SIGNAUX = {1: "terminal fermé", 2: "Ctrl-C", 15: "arrêt demandé"}  # SIGHUP, SIGINT, SIGTERM
 A_DEFAIRE: list[Callable[[], None]] = []  # ce que toute fin défait, même celle d'un signal
 
 
 def lever(numero: int, _cadre: object) -> NoReturn:
-    """Ce qu'un signal fait à la question, et nulle part ailleurs."""
+    """Ce qu'un signal fait à la question : une exception laisse readline rétablir le terminal."""
     with suppress(OSError):  # le terminal vient d'être fermé
         print()
     raise KeyboardInterrupt(numero)
@@ -677,11 +651,16 @@ def a_chaque_signal(reagir: Callable[[int, Any], object]) -> Iterator[None]:
 
 
 @contextmanager
-def reveils() -> Iterator[None]:
-    """Fait regarder readline, cinq fois par seconde, si un signal est arrivé pendant qu'il dessinait."""
-    if not hasattr(signal, "setitimer"):  # Windows, qui n'a pas readline
+def edition() -> Iterator[None]:
+    """Pendant ce bloc, input() a les flèches et les accents, et rend un collage d'une pièce."""
+    if TERMINAL_SIMPLE or os.name == "nt" or find_spec("readline") is None:
         yield
         return
+    import readline
+
+    readline.set_auto_history(False)
+    readline.parse_and_bind("set enable-bracketed-paste on")
+    # readline oublie un signal reçu pendant qu'il dessine : cinq réveils par seconde le rappellent.
     signal.signal(signal.SIGALRM, lambda *_: None)
     signal.setitimer(signal.ITIMER_REAL, 0.2, 0.2)
     try:
@@ -697,7 +676,7 @@ def finir(numero: int, acte: Acte) -> NoReturn:
             A_DEFAIRE.pop()()
     fait, accord = "aucun brouillon n'a été écrit", acte.accord
     with suppress(Interdit):
-        if accord and lire_fichier(accord.ticket.brouillon) == accord.texte.encode():
+        if accord and lire_fichier(DOSSIER / accord.ticket.nom) == accord.texte.encode():
             fait = "le brouillon approuvé est sur le disque"
     with suppress(Exception):
         annoncer(f"Interrompu ({SIGNAUX[numero]}) : {fait}.")
@@ -971,7 +950,6 @@ def points_a_verifier(texte: str, ticket: Ticket) -> list[Point]:
 
 
 # --- Le ticket ------------------------------------------------------------------------------
-
 IDENTIFIANT = re.compile(r"[a-z0-9-]{1,64}")
 TAILLE_MAX_TICKET, TAILLE_MAX_BROUILLON = 256 * 1024, 1024 * 1024  # octets
 
@@ -990,16 +968,8 @@ class Ticket(NamedTuple):
     caches: int = 0  # combien de caractères invisibles y sont devenus des codes
 
     @property
-    def nom(self) -> str:  # du brouillon, tel qu'on le dit à une personne
+    def nom(self) -> str:  # du brouillon ; l'ancien, quand un autre le remplace, a un `~` de plus
         return f"brouillons/{self.id}.txt"
-
-    @property
-    def brouillon(self) -> Path:
-        return DOSSIER / self.nom
-
-    @property
-    def copie(self) -> Path:  # l'ancien brouillon, quand un autre l'a remplacé
-        return DOSSIER / f"{self.nom}~"
 
 
 def charger_ticket(demande: str) -> Ticket:
@@ -1068,23 +1038,22 @@ def identifiant_de(nom: str) -> str:
 def tickets_presents(demande: str = "") -> str:
     """Dit le nom à taper ou le fichier à renommer ; à défaut, les tickets qui existent."""
     dossier, voulu = DOSSIER / "tickets", identifiant_de(demande)
-    noms = sorted(chemin.stem for chemin in dossier.glob("*.json"))
-    noms.sort(key=lambda nom: nom == identifiant_de(nom))  # le bien nommé l'emporte
-    fichiers = {identifiant_de(nom): nom for nom in noms if identifiant_de(nom)}
-    if voulu not in fichiers:
-        liste = [
-            nom if nom == cle else f"{nom} (à renommer {cle})" for cle, nom in sorted(fichiers.items())
-        ]
-        presents = en_ligne(", ".join(liste) or "aucun", 500)
-        return f"Tickets présents dans {en_ligne(str(dossier), 1000)} : {presents}."
-    nom = en_ligne(fichiers[voulu])
-    renommer = f'Renommez tickets/{nom}.json en {voulu}.json, mettez-y "id": "{voulu}", puis'
-    return f"{'Sans dossier ni extension,' if nom == voulu else renommer} tapez : {voulu}"
+    noms = [chemin.stem for chemin in dossier.glob("*.json") if identifiant_de(chemin.stem)]
+    noms.sort(key=lambda nom: (nom == identifiant_de(nom), nom))  # le bien nommé l'emporte
+    fichiers = {identifiant_de(nom): nom for nom in noms}
+    nom = fichiers.pop(voulu, "")
+    if nom == voulu != "":
+        return f"Sans dossier ni extension, tapez : {voulu}"
+    if nom:
+        renommer = f"Renommez tickets/{en_ligne(nom)}.json en {voulu}.json"
+        return f'{renommer}, mettez-y "id": "{voulu}", puis tapez : {voulu}'
+    restes = sorted(fichiers.items())
+    liste = [nom if nom == cle else f"{nom} (à renommer {cle})" for cle, nom in restes]
+    presents = en_ligne(", ".join(liste) or "aucun", 500)
+    return f"Tickets présents dans {en_ligne(str(dossier), 1000)} : {presents}."
 
 
 # --- Le disque ------------------------------------------------------------------------------
-
-ATTENTE_MAX = 3.0  # secondes, pour un dossier qu'un autre lancement réserve
 CAUSES = {  # les textes du système sont en anglais
     "EACCES EPERM": "droits insuffisants",
     "EROFS": "disque en lecture seule",
@@ -1122,9 +1091,9 @@ def lire_fichier(chemin: Path, taille_max: int = TAILLE_MAX_BROUILLON) -> bytes 
 def relire_brouillon(ticket: Ticket) -> bytes | None:
     """Rend le brouillon du disque. Lève Arret (code 1) si on ne pourrait le remplacer."""
     try:
-        contenu = lire_fichier(ticket.brouillon)
+        contenu = lire_fichier(DOSSIER / ticket.nom)
         if contenu is not None:  # il devra trouver sa place sous `~`
-            lire_fichier(ticket.copie)
+            lire_fichier(DOSSIER / f"{ticket.nom}~")
     except Interdit as erreur:
         raise Arret(f"Écriture impossible dans brouillons/ : {erreur} ; déplacez-le.", ECHEC) from None
     return contenu
@@ -1132,16 +1101,15 @@ def relire_brouillon(ticket: Ticket) -> bytes | None:
 
 def enregistrer(ticket: Ticket, texte: str, brouillon_montre: bytes | None) -> None:
     """Met le texte à la place du brouillon montré avec lui, puis relit. Lève Arret (code 1)."""
-    contenu, dossier = texte.encode(), ticket.brouillon.parent
+    contenu, dossier = texte.encode(), DOSSIER / "brouillons"
     try:
         dossier.mkdir(exist_ok=True)
-        with reserver(dossier) as libre:
-            if not libre or relire_brouillon(ticket) != brouillon_montre:
-                faute = "Le brouillon a changé, ou un autre s'enregistre"
-                raise Arret(f"{faute} : rien n'a été remplacé ; relancez.", ECHEC)
-            remplacer(ticket, contenu, brouillon_montre)
-            if lire_fichier(ticket.brouillon) != contenu:
-                raise Interdit("ce n'est pas le texte approuvé")
+        if not reserver(dossier) or relire_brouillon(ticket) != brouillon_montre:
+            faute = "Le brouillon a changé, ou un autre s'enregistre"
+            raise Arret(f"{faute} : rien n'a été remplacé ; relancez.", ECHEC)
+        remplacer(ticket, contenu, brouillon_montre)
+        if lire_fichier(DOSSIER / ticket.nom) != contenu:
+            raise Interdit("ce n'est pas le texte approuvé")
     except Interdit as erreur:
         raise Arret(f"Écrit, non relu tel quel : {ticket.nom} : {erreur}.", ECHEC) from None
     except OSError as erreur:
@@ -1151,38 +1119,29 @@ def enregistrer(ticket: Ticket, texte: str, brouillon_montre: bytes | None) -> N
         raise Arret(f"{phrase} ; corrigez cela, puis relancez.", ECHEC) from erreur
 
 
-@contextmanager
-def reserver(dossier: Path) -> Iterator[bool]:
-    """Un lancement à la fois vérifie, écrit et relit ; faux si un autre garde le dossier."""
+def reserver(dossier: Path) -> bool:
+    """Réserve le dossier jusqu'à la fin du programme ; faux si un autre lancement l'a fait."""
     if os.name == "nt":  # Windows n'ouvre pas un dossier : la vérification seule
-        yield True
-        return
+        return True
     import fcntl
 
-    descripteur, limite, libre = os.open(dossier, os.O_RDONLY), time.monotonic() + ATTENTE_MAX, False
     try:
-        while not libre and time.monotonic() < limite:
-            try:
-                fcntl.flock(descripteur, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                libre = True
-            except BlockingIOError:
-                time.sleep(0.02)
-            except OSError:  # un partage réseau sans verrou : la vérification seule
-                libre = True
-        yield libre
-    finally:
-        os.close(descripteur)
+        fcntl.flock(os.open(dossier, os.O_RDONLY), fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError as erreur:  # un partage réseau peut n'avoir aucun verrou
+        return not isinstance(erreur, BlockingIOError)
+    return True
 
 
 def remplacer(ticket: Ticket, contenu: bytes, ancien: bytes | None) -> None:
     """Remplace le brouillon et garde l'ancien sous `~`, ou ne change rien. Lève OSError."""
-    nouveau = ticket.brouillon.with_name(f".{ticket.id}.{secrets.token_hex(8)}")
+    brouillon = DOSSIER / ticket.nom
+    nouveau = brouillon.with_name(f".{ticket.id}.{secrets.token_hex(8)}")
     garde = nouveau.with_name(f"{nouveau.name}~")
 
     def defaire() -> None:
         with suppress(OSError):
             if garde.exists() and not nouveau.exists():  # le nouveau est en place, pas `~`
-                os.replace(garde, ticket.brouillon)
+                os.replace(garde, brouillon)
             garde.unlink(missing_ok=True)  # avant l'autre, dont l'absence a un sens
             nouveau.unlink(missing_ok=True)
 
@@ -1190,9 +1149,9 @@ def remplacer(ticket: Ticket, contenu: bytes, ancien: bytes | None) -> None:
         ecrire(nouveau, contenu)
         if ancien is not None and ancien != contenu:
             ecrire(garde, ancien)  # avant tout remplacement : un disque plein ne coûte rien
-        os.replace(nouveau, ticket.brouillon)  # d'abord : s'il résiste, `~` n'a pas bougé
+        os.replace(nouveau, brouillon)  # d'abord : s'il résiste, `~` n'a pas bougé
         if garde.exists():
-            os.replace(garde, ticket.copie)
+            os.replace(garde, f"{brouillon}~")
 
 
 def ecrire(chemin: Path, contenu: bytes) -> None:
@@ -1557,7 +1516,6 @@ def traduire(erreur: BaseException, serveur: Serveur, a_repondu: bool, deja_prop
 
 
 # --- La ligne de commande -------------------------------------------------------------------
-
 AIDE = """\
 usage : python draft_ticket.py IDENTIFIANT [options], ou -h, --aide, --help
 Propose une réponse au ticket tickets/IDENTIFIANT.json (minuscules, chiffres, tirets) et ne
@@ -1588,9 +1546,10 @@ def lire_options(argv: list[str] | None) -> argparse.Namespace:
     except argparse.ArgumentError as erreur:
         fautes = [str(erreur.argument_name)]
     if fautes:
-        raise Arret(
-            f"Argument inconnu ou fautif : « {en_ligne(' '.join(fautes))} » ; voir : --aide", USAGE
-        )
+        faute = en_ligne(" ".join(fautes))
+        raise Arret(f"Argument inconnu ou fautif : « {faute} » ; voir : --aide", USAGE)
+    if options.ticket is None and not options.aide:
+        raise Arret(f"Quel ticket ? {tickets_presents()} Aide : --aide", USAGE)
     return options
 
 

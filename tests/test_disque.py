@@ -10,7 +10,6 @@ import shutil
 import stat
 import subprocess
 import sys
-import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -445,25 +444,11 @@ def verrou(projet: Projet) -> Iterator[int]:
     os.close(descripteur)
 
 
-def test_un_dossier_reserve_trop_longtemps_est_dit(
-    projet: Projet, monkeypatch: pytest.MonkeyPatch, verrou: int
-) -> None:
+def test_un_dossier_qu_un_autre_lancement_reserve_est_dit(projet: Projet, verrou: int) -> None:
     avant = anciens(projet)
-    monkeypatch.setattr(draft_ticket, "ATTENTE_MAX", 0.1)
     bilan, _ = jouer(projet, lecture(), brouillon(TEXTE))
     verifier_l_echec(bilan, "Le brouillon a changé", "rien n'a été remplacé")
     assert projet.fichiers() == avant
-
-
-def test_un_dossier_reserve_un_instant_est_attendu(projet: Projet, verrou: int) -> None:
-    """Un autre ticket s'enregistre : ce n'est pas un échec pour celui-ci."""
-    fcntl = pytest.importorskip("fcntl")
-    minuterie = threading.Timer(0.5, fcntl.flock, (verrou, fcntl.LOCK_UN))
-    minuterie.start()
-    bilan, _ = jouer(projet, lecture(), brouillon(TEXTE))
-    minuterie.join()
-    assert bilan.code == 0
-    assert projet.fichiers() == {NOM: TEXTE.encode()}
 
 
 @pytest.mark.parametrize("numero", [errno.ENOLCK, errno.EBADF, errno.ENOTSUP], ids=errno.errorcode.get)
