@@ -42,7 +42,7 @@ import unicodedata
 import warnings
 from collections import Counter
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from functools import cache
 from importlib.util import find_spec
@@ -98,11 +98,11 @@ class Decision(NamedTuple):
 
 @dataclass
 class Acte:
-    """Ce que les deux outils reçoivent du dehors et ce qu'ils y laissent, le temps d'un lancement."""
+    """Ce que les deux outils reçoivent et ce qu'ils laissent."""
 
     ticket_lu: bool = False
     accord: Accord | None = None  # sans lui, rien ne s'écrit
-    enregistre: bool = False  # le texte de l'accord a été écrit, puis relu sur le disque
+    enregistre: bool = False  # son texte a été écrit, puis relu sur le disque
 
 
 # --- Le chemin d'un ticket ------------------------------------------------------------------
@@ -176,7 +176,7 @@ def faire_juger(
     for interruption, texte in zip(result.interruptions, textes):
         decision, raison = Decision(), "Refusé par le programme, sans être montré."
         if acte.accord is not None or len(montrees) == VERSIONS_MAX:
-            dire(f"Autre proposition refusée : un seul brouillon, {VERSIONS_MAX} versions au plus.")
+            dire(f"Autre proposition refusée : un brouillon, {VERSIONS_MAX} versions au plus.")
         elif texte:
             decision, raison = decider(texte, ticket, montrees), "Refusé par la personne."
         if decision.accord is not None:
@@ -210,9 +210,9 @@ def decider(texte: str, ticket: Ticket, montrees: list[str]) -> Decision:
 
 
 def comprendre(reponse: str, accord: Accord, derniere: bool) -> Decision:
-    """Seul le mot « oui » accepte ; « non » suivi de mots est une remarque ; tout le reste refuse."""
-    reponse = visible(reponse).strip(" ")  # pas les fins de ligne : un collage n'est jamais un oui
-    # « non » est un mot entier : ni « nonobstant », ni « non-conforme » ; le reste est la remarque.
+    """Seul « oui » accepte ; « non » suivi de mots est une remarque ; tout le reste refuse."""
+    reponse = visible(reponse).strip(" ")  # sans les fins de ligne : un collage n'est pas un oui
+    # « non » est un mot entier : ni « nonobstant », ni « non-conforme » ; sa suite est la remarque.
     non = re.fullmatch(r"non(?![\w'’]|-\w)[\s,;:.!?…-]*(.*)", reponse, re.IGNORECASE | re.DOTALL)
     remarque = non[1].strip() if non and non[1].lower().rstrip(" .!…\n") != "merci" else ""
     if reponse.lower() == "oui":
@@ -242,7 +242,7 @@ def demander(invite: str) -> str:
 
 # --- L'agent et ses deux outils -------------------------------------------------------------
 def construire_agent(ticket: Ticket, modele: str, acte: Acte) -> Agent[None]:
-    """Rend l'agent ; ses deux outils, offerts un à la fois, ne connaissent que ce ticket."""
+    """Rend l'agent ; ses outils, offerts un à la fois, ne connaissent que ce ticket."""
     from agents import Agent
     from agents.decorators import tool
 
@@ -291,11 +291,9 @@ def preparer(options: argparse.Namespace) -> tuple[Ticket, Serveur]:
 
 
 def relever(result: RunResult, ticket: Ticket, acte: Acte, deja_propose: bool) -> list[str]:
-    """Rend le texte de chaque interruption, vide s'il est irrecevable. Lève Arret s'ils le sont tous."""
+    """Rend les textes proposés, vides s'ils sont irrecevables. Lève Arret s'ils le sont tous."""
     textes, reponse = [], str(result.final_output or "").strip()
-    appel = re.search("lire_ticket|enregistrer_brouillon|ticket_id", reponse)
-    faute = "a écrit l'appel en texte" if appel else "a répondu en prose"
-    faute = f"{faute} au lieu d'appeler l'outil" if reponse else "n'a rien répondu"
+    faute = "a répondu en prose au lieu d'appeler l'outil" if reponse else "n'a rien répondu"
     raison = f"le modèle {faute}{'' if acte.ticket_lu else ', sans lire le ticket'}"
     for interruption in result.interruptions:
         try:
@@ -314,10 +312,8 @@ def lire_proposition(arguments: str, ticket: Ticket) -> str:
     """Rend le texte proposé, relu strictement. Lève Interdit avec la règle enfreinte."""
     objet = lire_objet(arguments)
     vise, texte = lire_texte(objet, "ticket_id"), lire_texte(objet, "texte")
-    if len(objet) > 2:
-        raise Interdit("il y a un argument de trop")
-    if vise != ticket.id:
-        raise Interdit("elle vise un autre ticket")
+    if vise != ticket.id or len(objet) > 2:
+        raise Interdit("elle vise un autre ticket, ou a un argument de trop")
     if len(texte) > TAILLE_MAX_TEXTE or len(texte.removesuffix("\n").split("\n")) > LIGNES_MAX:
         raise Interdit(f"le texte dépasse {TAILLE_MAX_TEXTE} caractères ou {LIGNES_MAX} lignes")
     return texte
@@ -629,7 +625,7 @@ A_DEFAIRE: list[Callable[[], None]] = []  # ce que toute fin défait, même cell
 
 
 def lever(numero: int, _cadre: object) -> NoReturn:
-    """Ce qu'un signal fait à la question : une exception laisse readline rétablir le terminal."""
+    """Un signal à la question : l'exception laisse readline rétablir le terminal."""
     with suppress(OSError):  # le terminal vient d'être fermé
         print()
     raise KeyboardInterrupt(numero)
@@ -638,16 +634,12 @@ def lever(numero: int, _cadre: object) -> NoReturn:
 @contextmanager
 def a_chaque_signal(reagir: Callable[[int, Any], object]) -> Iterator[None]:
     """Pendant ce bloc, chaque signal appelle `reagir` ; un signal ignoré le reste."""
-    # Et non KeyboardInterrupt : Python perd parfois l'exception d'un Ctrl-C (dans les rappels d'un
-    # import), après quoi un « oui » pourrait encore écrire.
-    absents = (None, signal.SIG_IGN)  # None : Windows n'a pas SIGHUP
-    numeros = [numero for numero in SIGNAUX if signal.getsignal(numero) not in absents]
-    precedents = {numero: signal.signal(numero, reagir) for numero in numeros}
-    try:
+    # Jamais KeyboardInterrupt hors de la question : Python le perd parfois, pendant un import.
+    with ExitStack() as retour:
+        for numero in SIGNAUX:
+            if signal.getsignal(numero) not in (None, signal.SIG_IGN):  # None : absent de Windows
+                retour.callback(signal.signal, numero, signal.signal(numero, reagir))
         yield
-    finally:
-        for numero, precedent in precedents.items():
-            signal.signal(numero, precedent)
 
 
 @contextmanager
@@ -660,7 +652,7 @@ def edition() -> Iterator[None]:
 
     readline.set_auto_history(False)
     readline.parse_and_bind("set enable-bracketed-paste on")
-    # readline oublie un signal reçu pendant qu'il dessine : cinq réveils par seconde le rappellent.
+    # readline oublie un signal reçu pendant qu'il dessine : une horloge le lui rappelle.
     signal.signal(signal.SIGALRM, lambda *_: None)
     signal.setitimer(signal.ITIMER_REAL, 0.2, 0.2)
     try:
@@ -670,7 +662,7 @@ def edition() -> Iterator[None]:
 
 
 def finir(numero: int, acte: Acte) -> NoReturn:
-    """Finit sur un signal : une phrase vraie du disque, rien de provisoire, puis le signal même."""
+    """Finit sur un signal : rien de provisoire, une phrase vraie, puis le signal même."""
     while A_DEFAIRE:
         with suppress(Exception):  # un terminal fermé n'a plus de réglages
             A_DEFAIRE.pop()()
@@ -683,7 +675,7 @@ def finir(numero: int, acte: Acte) -> NoReturn:
     if os.name == "posix":  # une boucle du shell s'arrête aussi
         signal.signal(numero, signal.SIG_DFL)
         os.kill(os.getpid(), numero)
-    os._exit(128 + numero)  # Windows, ou le processus 1 d'un conteneur, que le signal ne tue pas
+    os._exit(128 + numero)  # Windows, ou le processus 1 d'un conteneur, qui survit au signal
 
 
 @contextmanager
@@ -718,7 +710,7 @@ def clavier_muet() -> Iterator[None]:
 
 
 def vider_le_clavier() -> bool:
-    """Jette ce qui est tapé ou collé, jusqu'à 100 ms de silence ; dit s'il y avait quelque chose."""
+    """Jette ce qui est tapé, jusqu'à 100 ms de silence ; vrai s'il y avait quelque chose."""
     jete = False
     if au_clavier() and os.name == "nt":
         import msvcrt
@@ -733,7 +725,7 @@ def vider_le_clavier() -> bool:
 
 
 def lire_une_ligne() -> str:
-    """Rend une ligne d'un tube ; le reste d'une ligne démesurée n'est pas la réponse suivante."""
+    """Rend une ligne d'un tube ; la fin d'une ligne démesurée n'est pas la réponse suivante."""
     ligne = morceau = sys.stdin.readline(REMARQUE_MAX + 100) if sys.stdin is not None else ""
     while morceau and not morceau.endswith("\n"):
         morceau = sys.stdin.readline(REMARQUE_MAX)
@@ -968,7 +960,7 @@ class Ticket(NamedTuple):
     caches: int = 0  # combien de caractères invisibles y sont devenus des codes
 
     @property
-    def nom(self) -> str:  # du brouillon ; l'ancien, quand un autre le remplace, a un `~` de plus
+    def nom(self) -> str:  # du brouillon ; celui qu'il remplace a un `~` de plus
         return f"brouillons/{self.id}.txt"
 
 
@@ -1030,7 +1022,7 @@ def lire_texte(objet: dict[str, Any], cle: str) -> str:
 
 
 def identifiant_de(nom: str) -> str:
-    """L'identifiant le plus proche du nom donné par un outil de support : `zd-42` pour `ZD_42`."""
+    """L'identifiant le plus proche d'un nom : `zd-42` pour `ZD_42`."""
     nom = unicodedata.normalize("NFKD", re.split(r"[/\\]", nom)[-1].lower().removesuffix(".json"))
     return "-".join(re.findall("[a-z0-9-]+", nom.encode("ascii", "ignore").decode()))[:64]
 
@@ -1073,7 +1065,7 @@ def raison_du_systeme(erreur: OSError) -> str:
 
 def lire_fichier(chemin: Path, taille_max: int = TAILLE_MAX_BROUILLON) -> bytes | None:
     """Rend un fichier ordinaire, None s'il n'existe pas. Lève Interdit pour tout le reste."""
-    sans = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)  # ni lien, ni attente d'un tube
+    sans = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)  # ni lien, ni tube attendu
     try:
         with open(chemin, "rb", opener=lambda nom, mode: os.open(nom, mode | sans)) as fichier:
             contenu = fichier.read(taille_max + 1)
