@@ -1159,14 +1159,9 @@ def ecrire(chemin: Path, contenu: bytes) -> None:
 
 
 # --- Le serveur -----------------------------------------------------------------------------
-
-LUS_MAX = 4_000  # caractères lus d'une erreur : un serveur peut en envoyer des millions
-# Ce dont un serveur peut se passer, et les mots par lesquels il le refuse ; jamais `store`.
-FACULTATIFS = {
-    "tool_choice": "tool.?choice",
-    "parallel_tool_calls": "parallel.tool.calls",
-    "include": "encrypted|[\"']include[\"']",
-}
+# Ce qu'un serveur peut refuser, et par quels mots ; jamais `store`.
+FACULTATIFS = {"tool_choice": "tool.?choice", "parallel_tool_calls": "parallel", "include": "encrypted"}
+COUPES = ("length", "content_filter", "incomplete", "in_progress")
 
 
 class Serveur(NamedTuple):
@@ -1179,7 +1174,6 @@ class Serveur(NamedTuple):
     api: str = "responses"
     delai: float = 60.0  # secondes
     mandataire: str = ""
-    autorites: ssl.SSLContext | bool = True  # True : celles du client
     en_clair: bool = False  # le réseau peut lire ce qui part
     est_openai: bool = False  # régions comprises : lui seul a le modèle du SDK
 
@@ -1188,28 +1182,28 @@ DEMONSTRATION = Serveur()
 
 
 def choisir_serveur(options: argparse.Namespace) -> Serveur:
-    """Décide, d'après l'environnement, où et par où part la demande. Lève Arret (code 2)."""
+    """Décide où et par où part la demande. Lève Arret (code 2)."""
     if options.demo:
         return DEMONSTRATION
-    adresse, modele = reglage("OPENAI_BASE_URL"), options.modele or reglage("OPENAI_DEFAULT_MODEL")
-    if not adresse and reglage("OPENAI_API_BASE"):
-        raise Arret("OPENAI_API_BASE n'est plus lue : définissez OPENAI_BASE_URL.", USAGE)
-    adresse = adresse or "https://api.openai.com/v1"
-    hote = hote_de(adresse)
-    if not hote or re.search("[?#]", adresse):
-        raise Arret(
-            "OPENAI_BASE_URL inutilisable, corrigez : http(s)://HOTE[:PORT]/v1, sans ? ni #.", USAGE
-        )
-    nom = urlsplit(adresse).hostname or ""
-    locale = re.fullmatch(r"localhost|::1|127(\.\d+){3}", nom) is not None  # la machine elle-même
-    est_openai, en_clair = f".{nom}".endswith(".openai.com"), adresse.startswith("http:") and not locale
-    if not modele and not est_openai:
-        raise Arret(f"Quel modèle pour {hote} ? Ajoutez --modele NOM.", USAGE)
-    cle = lire_la_cle(locale)
-    if en_clair and cle.startswith("sk-"):
-        raise Arret(f"Votre clé partirait en clair vers {hote} : essayez https://.", USAGE)
-    chemin = choisir_le_chemin(adresse, locale)
-    return Serveur(adresse, hote, modele, cle, options.api, options.delai, *chemin, en_clair, est_openai)
+    defaut = "" if reglage("OPENAI_API_BASE") else "https://api.openai.com/v1"
+    adresse, cle = reglage("OPENAI_BASE_URL") or defaut, reglage("OPENAI_API_KEY")
+    modele = options.modele or reglage("OPENAI_DEFAULT_MODEL")
+    hote, forme = hote_de(adresse), "http(s)://HOTE[:PORT]/v1, sans ? ni #"
+    est_openai = hote.endswith(".openai.com")
+    locale = re.fullmatch(r"(localhost|\[::1]|127(\.\d+){3})(:\d*)?", hote)  # cette machine
+    clair = adresse.lower().startswith("http:") and not locale
+    mandataire = "" if locale else mandataire_vers(adresse)
+    sans_cle = "tout mot convient à un serveur qui n'en veut pas"
+    for faute, phrase in (
+        (not hote, f"Adresse inutilisable : définissez OPENAI_BASE_URL ({forme}), non OPENAI_API_BASE."),
+        (not modele and not est_openai, f"Quel modèle pour {hote} ? Ajoutez --modele NOM."),
+        (not (cle or locale), f"Clé absente : ajoutez OPENAI_API_KEY ({sans_cle}) ou --demo."),
+        (re.search("[^!-~]", cle), "Clé refusée (espace, non ASCII ?) : recopiez OPENAI_API_KEY."),
+        (clair and cle.startswith("sk-"), f"Clé en clair vers {hote} : essayez https://."),
+    ):
+        if faute:
+            raise Arret(phrase, USAGE)
+    return Serveur(adresse, hote, modele, cle, options.api, options.delai, mandataire, clair, est_openai)
 
 
 def reglage(nom: str) -> str:
@@ -1218,53 +1212,31 @@ def reglage(nom: str) -> str:
 
 
 def hote_de(adresse: str) -> str:
-    """L'hôte et le port, sans nom ni mot de passe ; vide si l'adresse n'est pas http(s) et complète."""
-    with suppress(ValueError):
+    """L'hôte et le port ; vide si l'adresse n'est pas http(s), complète, sans ? ni #."""
+    with suppress(ValueError):  # un port impossible
         parties = urlsplit(adresse)
-        if parties.scheme in ("http", "https") and parties.hostname and parties.port != 0:
+        complete = parties.scheme in ("http", "https") and parties.hostname and parties.port != 0
+        if complete and not re.search("[?#]", adresse):
             return en_ligne(parties.netloc.rpartition("@")[2].lower())
     return ""
 
 
-def lire_la_cle(facultative: bool) -> str:
-    """Rend OPENAI_API_KEY, nettoyée. Lève Arret (code 2), sans jamais la citer."""
-    cle = reglage("OPENAI_API_KEY")
-    if not cle and not facultative:
-        sans_cle = "tout mot convient à un serveur qui n'en veut pas"
-        raise Arret(f"Clé absente : définissez OPENAI_API_KEY ({sans_cle}), ou ajoutez --demo.", USAGE)
-    if not re.fullmatch("[!-~]*", cle):
-        raise Arret("Clé refusée (espace, tiret long, non ASCII ?) : recopiez OPENAI_API_KEY.", USAGE)
-    if cle != os.environ.get("OPENAI_API_KEY", ""):
-        dire("OPENAI_API_KEY : espaces, guillemets ou fin de ligne retirés autour de la clé.")
-    return cle
-
-
-def choisir_le_chemin(adresse: str, locale: bool) -> tuple[str, ssl.SSLContext | bool]:
-    """Rend le mandataire, vide s'il n'y en a pas, et les autorités reconnues. Lève Arret (code 2)."""
-    mandataires = {} if locale or proxy_bypass(hote_de(adresse)) else getproxies()
-    mandataire = mandataires.get(urlsplit(adresse).scheme) or mandataires.get("all", "")
+def mandataire_vers(adresse: str) -> str:
+    """Le mandataire à prendre, vide s'il n'y en a pas. Lève Arret (code 2)."""
+    mandataires = {} if proxy_bypass(hote_de(adresse)) else getproxies()
+    mandataire = mandataires.get(adresse.partition(":")[0].lower()) or mandataires.get("all", "")
     if mandataire and "://" not in mandataire:
         mandataire = f"http://{mandataire}"
     if mandataire and not hote_de(mandataire):
-        variables = "HTTP_PROXY, HTTPS_PROXY ou ALL_PROXY (http:// seulement)"
-        raise Arret(f"Réglage réseau inutilisable, le mandataire : corrigez {variables}.", USAGE)
-    fichier, dossiers = reglage("SSL_CERT_FILE") or None, reglage("SSL_CERT_DIR") or None
-    if not fichier and not dossiers:
-        return mandataire, True
-    with suppress(OSError):  # ssl.SSLError en est une ; un dossier absent n'en lève pas
-        if not dossiers or any(map(os.path.isdir, dossiers.split(os.pathsep))):
-            return mandataire, ssl.create_default_context(cafile=fichier, capath=dossiers)
-    variables = "SSL_CERT_FILE et SSL_CERT_DIR"
-    raise Arret(f"Réglage réseau inutilisable, certificats : corrigez ou retirez {variables}.", USAGE)
+        raise Arret("Mandataire inutilisable : corrigez HTTP_PROXY, HTTPS_PROXY ou ALL_PROXY.", USAGE)
+    return mandataire
 
 
 def annoncer_l_envoi(serveur: Serveur) -> None:
     """Dit ce qui part, vers qui et par où, avant que cela parte."""
-    if not serveur.adresse:
-        dire("Démonstration : aucun modèle n'est appelé, rien ne quitte cette machine.")
-        dire("Le texte proposé est un gabarit.")
-        return
-    dire(f"Partent vers {serveur.hote}, modèle {en_ligne(serveur.modele)} : {', '.join(CHAMPS)}.")
+    partent = f"Partent vers {serveur.hote}, modèle {en_ligne(serveur.modele)} : {', '.join(CHAMPS)}."
+    rien = "Démonstration : aucun modèle n'est appelé, rien ne quitte cette machine."
+    dire(partent if serveur.adresse else f"{rien}\nLe texte proposé est un gabarit.")
     if serveur.mandataire:
         dire(f"Par le mandataire {hote_de(serveur.mandataire)}.")
     if serveur.en_clair:
@@ -1272,89 +1244,82 @@ def annoncer_l_envoi(serveur: Serveur) -> None:
 
 
 def charger_le_sdk(serveur: Serveur) -> Serveur:
-    """Importe le SDK et rend le même serveur, dont le modèle est nommé : à défaut, celui du SDK."""
+    """Importe le SDK et rend le serveur, modèle nommé : à défaut, celui du SDK."""
     from agents.models import get_default_model
     from agents.tracing import set_trace_provider
     from agents.tracing.provider import DefaultTraceProvider
 
-    traces = DefaultTraceProvider()  # sans envoyeur : il lirait les variables du réseau
-    traces.set_disabled(True)
-    set_trace_provider(traces)
+    set_trace_provider(DefaultTraceProvider())  # sans envoyeur de traces
     os.environ.pop("OPENAI_DEFAULT_MODEL", None)  # vide, elle effacerait le modèle du SDK
     return serveur._replace(modele=serveur.modele or get_default_model())
 
 
 def configurer(serveur: Serveur, ticket: Ticket) -> RunConfig:
-    """Rend la configuration ; sur l'agent, ces réglages effaceraient ceux du SDK pour le modèle."""
+    """Rend la configuration ; sur l'agent, ces réglages effaceraient ceux du SDK."""
     from agents import ModelSettings, RunConfig
     from agents.models import gpt_5_reasoning_settings_required
 
-    reponses, nom = serveur.api == "responses", serveur.modele
-    raisonne = gpt_5_reasoning_settings_required(nom) or re.match(r"o\d", nom)  # o3, o4-mini
+    raisonne = gpt_5_reasoning_settings_required(serveur.modele) or re.match(r"o\d", serveur.modele)
     settings = ModelSettings(
         tool_choice="required",  # un seul outil est offert à la fois
         parallel_tool_calls=False,
-        store=False if reponses or serveur.est_openai else None,
-        # Sans stockage, le raisonnement doit repartir avec la requête suivante.
-        response_include=["reasoning.encrypted_content"] if reponses and raisonne else None,
-        timeout=serveur.delai,  # de la réponse entière ; celui du client est celui d'un silence
+        store=False if serveur.api == "responses" or serveur.est_openai else None,
+        response_include=["reasoning.encrypted_content"] if raisonne else None,  # faute de stockage
+        timeout=serveur.delai,  # de la réponse entière, et non d'un silence
     )
     source: Any = {"model_provider": joindre(serveur)} if serveur.adresse else {"model": jouer(ticket)}
     return RunConfig(model_settings=settings, tracing_disabled=True, **source)
 
 
 def jouer(ticket: Ticket) -> Model:
-    """La démonstration : le double de modèle du SDK, et des réponses écrites d'avance."""
+    """Le double de modèle du SDK, avec cinq versions écrites d'avance."""
     from agents.testing import ScriptedModel, function_call
 
     appels = [function_call("lire_ticket", {"ticket_id": ticket.id}, call_id="demo")]
     for version in "ABCDE":
         gabarit = f"Ceci est un gabarit de démonstration (version {version}), sans aucun modèle."
-        question = "Pouvez-vous nous dire ce que vous attendez de nous ?"
-        corps = f"Votre message « {ticket.sujet} » nous est bien parvenu. {question}"
-        texte = f"Bonjour,\n\n{gabarit}\n\n{corps}\n\nCordialement,\nLe support"
-        arguments = {"ticket_id": ticket.id, "texte": texte}
+        corps = f"Votre message « {ticket.sujet} » nous est bien parvenu. Pouvez-vous nous dire"
+        fin = "ce que vous attendez de nous ?\n\nCordialement,\nLe support"
+        arguments = {"ticket_id": ticket.id, "texte": f"Bonjour,\n\n{gabarit}\n\n{corps} {fin}"}
         appels.append(function_call("enregistrer_brouillon", arguments, call_id=version))
     return ScriptedModel([[appel] for appel in appels])
 
 
 def joindre(serveur: Serveur) -> OpenAIProvider:
-    """Rend les modèles de ce serveur : seul part ce qui a été annoncé, sans redirection.
-
-    `send` s'accommode de ce qu'un serveur fait à sa façon, que le SDK rejetterait ; une requête
-    n'est refaite que sans les champs qu'il vient de refuser.
-    """
+    """Rend les modèles de ce serveur ; le client s'accommode de ses façons de faire."""
     from agents import OpenAIProvider
     from openai import AsyncOpenAI, DefaultAsyncHttpxClient
 
-    refuses: set[str] = set()  # les champs que ce serveur a refusés
-    vus: set[str] = set()  # les identifiants d'appels déjà reçus
+    refuses = set[str]()  # les champs que ce serveur a refusés
+    vus = {""}  # les identifiants d'appels déjà reçus, et le vide
 
     class Relais(DefaultAsyncHttpxClient):
         async def send(self, request: Any, **options: Any) -> Any:
-            corps, entetes = json.loads(request.content), dict(request.headers)
-            del entetes["content-length"]
-            while True:
-                corps = {nom: corps[nom] for nom in corps if nom not in refuses}
-                neuve = self.build_request("POST", request.url, json=corps, headers=entetes)
-                response = await super().send(neuve, **options)
-                mots = response.text[:LUS_MAX] if response.status_code in (400, 404, 422, 500) else ""
-                refuses.update(nom for nom in FACULTATIFS if re.search(FACULTATIFS[nom], mots, re.I))
-                if not refuses.intersection(corps):
-                    return accueillir(response, vus)
+            """La requête, refaite sans les champs que le serveur refuse."""
+            del request.headers["content-length"]
+            corps = {nom: mot for nom, mot in json.loads(request.content).items() if nom not in refuses}
+            neuve = self.build_request("POST", request.url, json=corps, headers=request.headers)
+            response = await super().send(neuve, **options)
+            mots = response.text if response.status_code in (400, 404, 422, 500) else ""
+            refuses.update(nom for nom in FACULTATIFS if re.search(FACULTATIFS[nom], mots, re.I))
+            if refuses.intersection(corps):
+                return await self.send(neuve, **options)
+            return accueillir(response, vus)
 
-    if not serveur.est_openai:  # le client les enverrait à n'importe quel hôte
+    if not serveur.est_openai:  # le client les enverrait à tout hôte
         for nom in ("OPENAI_ORG_ID", "OPENAI_PROJECT_ID", "OPENAI_CUSTOM_HEADERS"):
             os.environ.pop(nom, None)
-    reseau: Any = {"proxy": serveur.mandataire or None, "verify": serveur.autorites, "trust_env": False}
-    relais = Relais(timeout=serveur.delai, follow_redirects=False, **reseau)
-    acces: Any = {"api_key": serveur.cle or "aucune", "base_url": serveur.adresse}
-    client = AsyncOpenAI(http_client=relais, max_retries=0, **acces)
+    reseau: Any = {"proxy": serveur.mandataire or None, "trust_env": False, "follow_redirects": False}
+    fichier, dossier = reglage("SSL_CERT_FILE") or None, reglage("SSL_CERT_DIR") or None
+    if fichier or dossier:  # sinon, les autorités du client
+        reseau["verify"] = ssl.create_default_context(cafile=fichier, capath=dossier)
+    acces: Any = {"api_key": serveur.cle or "aucune", "base_url": serveur.adresse, "max_retries": 0}
+    client = AsyncOpenAI(http_client=Relais(timeout=serveur.delai, **reseau), **acces)
     return OpenAIProvider(openai_client=client, use_responses=serveur.api == "responses")
 
 
 def accueillir(response: Any, vus: set[str]) -> Any:
-    """La réponse redressée ; une erreur annoncée 200 devient 500 ; toute autre reste telle quelle."""
+    """La réponse redressée ; une erreur annoncée avec le code 200 devient 500."""
     if response.status_code == 200:
         with suppress(ValueError, TypeError, AttributeError, RecursionError):
             corps = response.json(object_hook=lambda objet: redresser(objet, vus))
@@ -1365,143 +1330,101 @@ def accueillir(response: Any, vus: set[str]) -> Any:
 
 
 def redresser(objet: dict[str, Any], vus: set[str]) -> dict[str, Any]:
-    """Rend tel que le SDK l'attend chaque objet d'une réponse ; un appel y a un identifiant à lui."""
-    sorte, identifiant = objet.get("type"), "id" if "function" in objet else "call_id"
+    """Rend tel que le SDK l'attend un objet d'une réponse, après ceux qu'il contient."""
+    sorte, cle = ("function", "id") if "function" in objet else ("function_call", "call_id")
     if not isinstance(objet.get("arguments", ""), str):
         objet["arguments"] = json.dumps(objet["arguments"])
-    if "function" in objet or sorte == "function_call":  # un appel, de l'API Chat ou Responses
-        objet |= {"type": "function"} if "function" in objet else {}
-        if not isinstance(objet.get(identifiant), str) or objet[identifiant] in ("", *vus):
-            objet[identifiant] = secrets.token_hex(5)[:9]  # neuf signes : la règle de Mistral
-        vus.add(objet[identifiant])
-    elif sorte == "message":
+    # Coupé, un élément, une réponse ou un choix perd ce qu'il apportait.
+    if (objet.get("status") or objet.get("finish_reason")) in COUPES:
+        objet |= {"type": "coupé", "output": [], "message": {"role": "assistant"}}
+    elif "function" in objet or objet.get("type") == sorte:  # un appel
+        recu = str(objet.get(cle) or "")
+        objet |= {"type": sorte, cle: secrets.token_hex(5)[:9] if recu in vus else recu}
+        vus.add(objet[cle])
+    elif objet.get("type") == "message":
         objet["content"] = objet.get("content") or []
-    elif "role" in objet:  # un message de Chat : restent ses phrases et ses appels
+    elif "role" in objet:  # de Chat : ses phrases et ses appels
         objet = {nom: mot for nom, mot in objet.items() if isinstance(mot, str) or nom == "tool_calls"}
-    elif "output" in objet:  # la réponse entière de l'API Responses
-        connus, coupes = ("function_call", "message", "reasoning"), ("incomplete", "in_progress")
-        items = [] if objet.get("status") == "in_progress" else objet["output"]
-        items = [item for item in items if isinstance(item, dict) and item.get("type") in connus]
-        objet["output"] = [item for item in items if item.get("status") not in coupes]
-    elif objet.get("finish_reason") in ("length", "content_filter"):  # un choix de Chat, coupé
-        objet["message"] = {"role": "assistant", "content": None}
+    elif isinstance(objet.get("output"), list):  # de Responses
+        items, types = objet["output"], ("function_call", "message", "reasoning")
+        objet["output"] = [item for item in items if item and item.get("type") in types]
     return objet
 
 
 # --- Les pannes -----------------------------------------------------------------------------
-
-# La première ligne qui convient est la bonne : le code de sortie, les étiquettes que la panne porte
-# toutes (`A|B` : l'une des deux), un motif cherché dans « code HTTP, mots », ce qui est dit.
-# Étiquettes : les classes de l'exception et de ses causes, le code HTTP, l'api, « debut » si le
-# serveur n'a encore rien répondu, « mandataire » s'il y en a un.
+# La première ligne qui convient : code de sortie, motif, phrase. Le motif est cherché dans : code HTTP,
+# debut ou suite, api, « via » un mandataire, classes de l'erreur et de ses causes, mots en minuscules.
 PANNES = (
-    (4, "400|403|422|ModelBehaviorError", "content.(filter|manag)|usage policy|flagged",
-     "le filtre du service a retenu la réponse"),
-    (4, "ModelBehaviorError", "incomplete|length", "la réponse est incomplète (limite de longueur)"),
-    (4, "ModelBehaviorError debut", "brouillon not", "le modèle a rédigé avant la lecture du ticket"),
-    (4, "ModelBehaviorError", "lire_ticket not found", "le modèle a redemandé le ticket"),
-    (4, "ModelBehaviorError", "not found", "le modèle a appelé un outil qui n'existe pas"),
-    (4, "ModelBehaviorError", "json|argument", "les arguments d'un outil sont illisibles"),
-    (4, "ModelRefusalError", "", "le modèle a refusé de répondre à ce ticket"),
-    (4, "MaxTurnsExceeded", "", "le modèle a épuisé ses {tours} tours"),
-    (4, "UnicodeEncodeError", "surrogates", "le texte contient un demi-caractère impossible à écrire"),
-    (1, "ImportError", "", "SDK à installer : lancez {python} -m pip install openai-agents==0.24.0"),
-    (1, "ModelTimeoutError|APITimeoutError", "", "Pas de réponse en {delai:g} s : augmentez --delai."),
-    (1, "400|401|403", "^401|api.key", "Clé refusée ({statut}) : vérifiez OPENAI_API_KEY{adresse}."),
-    (1, "403", "", "Accès interdit par {hote} (403) : vérifiez que la clé a droit à {modele}."),
-    (1, "4xx", "^402|_quota|billing_|current quota", "Quota épuisé : vérifiez la facturation."),
-    (1, "429", "", "Trop de demandes à {hote} (429) : patientez{patience}, puis relancez."),
-    (1, "4xx", "^413|context.(len|size|win)|too.(long|large)", "Ticket trop long : raccourcissez-le."),
-    (1, "400|404", "'rs_|item with id|reasoning item", "Raisonnement perdu : essayez --api chat."),
-    (1, "4xx|500", "tool(s|.use|.choice)|function.call", "Outils refusés : essayez --modele NOM."),
-    (1, "404", "model|deployment", "Modèle inconnu (404) : {modele} ; choisissez-en un avec --modele."),
-    (1, "404|405 debut responses", "", "{hote} ignore /responses ({statut}) : essayez --api chat."),
-    (1, "404|405 debut", "", "Adresse introuvable sur {hote} ({statut}) : vérifiez OPENAI_BASE_URL."),
-    (1, "3xx", "", "Redirection refusée, {hote} renvoie ailleurs : corrigez OPENAI_BASE_URL."),
-    (1, "4xx", "", "Requête refusée par {hote} ({statut}) : essayez un autre modèle."),
-    (1, "APIStatusError", "", "Erreur {statut} de {hote} : réessayez plus tard."),
-    (1, "SSLCertVerificationError", "", "Certificat de {hote} refusé : prévenez votre informatique."),
-    (1, "ProxyError", "", "Le mandataire {par} refuse {hote} : vérifiez HTTPS_PROXY et NO_PROXY."),
-    (1, "SSLError", "", "{hote} ne parle pas https comme prévu : vérifiez OPENAI_BASE_URL."),
-    (1, "mandataire ConnectError", "", "Mandataire {par} injoignable : vérifiez HTTPS_PROXY, NO_PROXY."),
-    (1, "gaierror", "", "Hôte inconnu : {hote} ; vérifiez le réseau{adresse}."),
-    (1, "ConnectError", "", "{hote} est injoignable : vérifiez le réseau{adresse}."),
-    (1, "APIConnectionError", "", "Connexion à {hote} interrompue pendant la réponse : relancez."),
-    (1, "UnicodeEncodeError", "", "Réglage illisible : corrigez la variable OPENAI_... non ASCII."),
-    (1, "APIError|AgentsException|ValueError|TypeError|AttributeError|RecursionError", "",
-     "Réponse illisible de {hote} : relancez ou vérifiez --api{adresse}."),
-    (1, "OSError", "", "Affichage impossible : vérifiez la place sur le disque."),
-    (1, "BaseException", "", "Erreur inattendue ({classe}) : le détail est avec --debug."),
+    (4, "(^4|ModelBehavior).*(content.filter|flagged)", "le filtre du service a retenu la réponse"),
+    (4, "ModelBehavior.*not found", "le modèle a appelé un outil qui n'est pas offert"),
+    (4, "ModelBehavior.*(incomplete|length)", "la réponse est incomplète (limite de longueur)"),
+    (4, "ModelBehavior.*json", "les arguments d'un outil sont illisibles"),
+    (4, "ModelRefusal", "le modèle a refusé de répondre à ce ticket"),
+    (4, "MaxTurns", f"le modèle a épuisé ses {TOURS_MAX} tours"),
+    (4, "UnicodeEncode", "un signe est impossible à envoyer (un demi-caractère ?)"),
+    (1, "ImportError", "SDK à installer : lancez {python} -m pip install openai-agents==0.24.0"),
+    (1, "(Model|API)Timeout", "Pas de réponse en {delai:g} s : augmentez --delai."),
+    (1, "^401|^40[03].*api.key", "Clé refusée ({statut}) : vérifiez OPENAI_API_KEY{aussi}."),
+    (1, "^402|^4.*(_quota|billing_)", "Quota épuisé : vérifiez la facturation."),
+    (1, "^429", "Trop de demandes (429) : patientez, puis relancez."),
+    (1, "^413|^4.*context.(length|size|window)", "Ticket trop long : raccourcissez-le."),
+    (1, "^40[04].*('rs_|reasoning item)", "Raisonnement perdu : essayez --api chat."),
+    (1, "^(40[04]|422|500).*(tools|tool.(use|choice))", "Outils refusés : essayez --modele NOM."),
+    (1, "^404.*(model|deployment)", "Modèle inconnu (404) : {modele} ; choisissez --modele NOM."),
+    (1, "^40[45] debut responses", "{hote} ignore /responses ({statut}) : essayez --api chat."),
+    (1, "^3|^40[45] debut", "Adresse introuvable ou redirigée ({statut}) : corrigez OPENAI_BASE_URL."),
+    (1, "^4", "Requête refusée ({statut}) : vérifiez --modele et les droits de la clé."),
+    (1, "APIStatus", "Erreur {statut} de {hote} : réessayez plus tard."),
+    (1, "CertVerification|FileNotFound|no cert", "Certificat de {hote} refusé : vérifiez SSL_CERT_FILE."),
+    (1, "SSLError", "Pas de https sur {hote} : vérifiez OPENAI_BASE_URL."),
+    (1, "via.*(Proxy|Connect)Error", "Mandataire {par} injoignable ou fermé : vérifiez HTTPS_PROXY."),
+    (1, "ConnectError", "{hote} est injoignable ou inconnu : vérifiez le réseau{aussi}."),
+    (1, "APIConnection", "Connexion interrompue pendant la réponse : relancez."),
+    (1, "", "Réponse illisible ou erreur inattendue : vérifiez --api{aussi}, ou relancez avec --debug."),
 )  # fmt: skip
 
 
 def sans_proposition(raison: str, deja_propose: bool) -> Arret:
-    """La fin d'un lancement où rien n'a pu être montré, ou plus rien depuis la remarque."""
+    """La fin d'un lancement où rien, ou plus rien depuis la remarque, n'a été montré."""
     rien = "Aucun brouillon n'a été proposé"
     if deja_propose:
         rien = "Aucune nouvelle version n'a été proposée"
-    conseil = "Relancez, ou essayez un autre modèle avec --modele."
-    return Arret(f"{rien} : {raison}. {conseil}", SANS_PROPOSITION)
+    return Arret(f"{rien} : {raison}. Relancez, ou essayez --modele NOM.", SANS_PROPOSITION)
 
 
 def masquer_la_cle(texte: str, serveur: Serveur) -> str:
-    """Le texte sans danger, où tout mot qui a quatre signes de suite de la clé est masqué."""
-    bouts = {serveur.cle[rang : rang + 4] for rang in range(len(serveur.cle) - 3)}
-    bouts = bouts or {serveur.cle or "\0"}  # une clé plus courte, s'il y en a une
+    """Le texte sans danger, où un mot qui a quatre signes de suite de la clé est masqué."""
+    bouts = {serveur.cle[rang : rang + 4] for rang in range(max(1, len(serveur.cle) - 3))} - {""}
     mots = re.split(r"(\s+)", visible(texte))
     return "".join("[clé]" if any(bout in mot for bout in bouts) else mot for mot in mots)
 
 
 def citer(corps: str, serveur: Serveur) -> str:
-    """Les mots du serveur, quelle que soit leur forme JSON, en une phrase ; rien d'une page HTML."""
-    cles, mots = "error message msg detail errors metadata raw loc title text".split(), ""
-    with suppress(ValueError, RecursionError):
-        restes = [json.loads(corps)]
-        while restes:
-            objet = restes.pop(0)
-            if isinstance(objet, dict):
-                objet = [objet[cle] for cle in cles if objet.get(cle)] or list(objet.values())
-            restes[:0] = objet if isinstance(objet, list) else []
-            mots += f" {objet}" if isinstance(objet, str) else ""
+    """Les mots du serveur : les chaînes de ces clés, sinon tout ; rien d'une page HTML."""
+    cles, mots = "error|message|msg|detail|raw", ""
+    chaines = re.findall(rf'"(?:{cles})"\s*:\s*("(?:[^"\\]|\\.)*")', corps)
+    with suppress(ValueError):
+        mots = " ".join(map(json.loads, chaines))
     citation = en_ligne(masquer_la_cle(mots or corps, serveur))
-    return f" Le serveur dit : {citation}" if citation and not citation.startswith("<") else ""
+    return f" Le serveur dit : {citation}" if citation and citation[0] != "<" else ""
 
 
 def traduire(erreur: BaseException, serveur: Serveur, a_repondu: bool, deja_propose: bool) -> Arret:
-    """Rend la phrase et le code d'une exception quelconque, d'après PANNES.
-
-    `a_repondu` : ce serveur a déjà répondu ; son adresse n'est plus mise en doute.
-    """
-    maillons = [erreur]
-    for maillon in maillons:  # la liste s'allonge : l'exception, sa cause, la cause de sa cause...
-        if isinstance(maillon, Arret):
-            return maillon
-        maillons += filter(None, [maillon.__cause__ or maillon.__context__])
-    response, statut = getattr(erreur, "response", None), str(getattr(erreur, "status_code", ""))
-    corps = "" if response is None else response.text.strip()[:LUS_MAX]
-    etiquettes = {classe.__name__ for maillon in maillons for classe in type(maillon).__mro__}
-    etiquettes |= {statut, f"{statut[:1]}xx", serveur.api}
-    etiquettes |= {"" if a_repondu else "debut", "mandataire" if serveur.mandataire else ""}
-    texte = f"{statut} {corps or erreur}"[:LUS_MAX]
-
-    def convient(quand: str, indice: str) -> bool:
-        portees = all(etiquettes.intersection(noms.split("|")) for noms in quand.split())
-        return portees and re.search(indice, texte, re.IGNORECASE) is not None
-
-    code, phrase = next(
-        (code, phrase) for code, quand, indice, phrase in PANNES if convient(quand, indice)
-    )
-    attendre = getattr(response, "headers", {}).get("retry-after", "")
-    faits = serveur._asdict() | {
-        "statut": statut,
-        "classe": type(erreur).__name__,
-        "python": sys.executable,
-        "tours": TOURS_MAX,
-        "par": hote_de(serveur.mandataire),
-        "adresse": "" if a_repondu else " et OPENAI_BASE_URL",
-        "patience": f" {attendre} s" if re.fullmatch(r"\d{1,6}", attendre) else "",
-    }
-    phrase = en_ligne(phrase.format(**faits), 1000)
+    """La phrase d'une exception, d'après PANNES ; `a_repondu` met l'adresse hors de cause."""
+    causes = [erreur]
+    for cause in causes:  # la liste s'allonge, d'une cause à l'autre
+        if isinstance(cause, Arret):
+            return cause
+        causes += filter(None, [cause.__cause__ or cause.__context__])
+    classes = [classe.__name__ for cause in causes for classe in type(cause).__mro__]
+    statut, response = getattr(erreur, "status_code", ""), getattr(erreur, "response", None)
+    corps = response.text.strip()[:4_000] if response else ""  # parfois des millions
+    moment, aussi = ("suite", "") if a_repondu else ("debut", " et OPENAI_BASE_URL")
+    signes = f"{statut} {moment} {serveur.api} {serveur.mandataire and 'via'} {classes} "
+    signes += (corps or str(erreur)).lower()  # aucun nom de classe n'y sera reconnu
+    code, phrase = next(panne[::2] for panne in PANNES if re.search(panne[1], signes, re.DOTALL))
+    faits = serveur._asdict() | {"par": hote_de(serveur.mandataire), "python": sys.executable}
+    phrase = en_ligne(phrase.format(**faits, statut=statut, aussi=aussi), 1000)
     if code == SANS_PROPOSITION:
         phrase = str(sans_proposition(phrase, deja_propose))
     return Arret(f"{phrase}{citer(corps, serveur)}", code)

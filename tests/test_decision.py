@@ -160,7 +160,7 @@ def test_une_proposition_redigee_avant_la_lecture_n_est_jamais_montree(
 ) -> None:
     bilan, serveur = jouer(projet, tour, brouillon(TEXTE))
     assert (bilan.code, len(serveur.recues), projet.fichiers()) == (4, 1, {})
-    assert "avant la lecture du ticket" in bilan.err
+    assert "un outil qui n'est pas offert" in bilan.err
     assert QUESTION not in bilan.out and MAUVAIS not in bilan.out
 
 
@@ -171,7 +171,7 @@ SILENCES: dict[str, tuple[list[Any], str]] = {
     "appel en texte d'emblée": ([prose(f'lire_ticket("{MAUVAIS}")')], "l'appel en texte"),
     "texte vide": ([lecture(), prose("")], "n'a rien répondu"),
     "rien": ([lecture(), []], "n'a rien répondu"),
-    "relecture": ([lecture(), lecture()], "redemandé le ticket"),
+    "relecture": ([lecture(), lecture()], "un outil qui n'est pas offert"),
 }
 
 

@@ -312,9 +312,9 @@ PETITS = {
     "tool_choice ignoré, prose": Cas([prose(TEXTE)], 4,
         "Aucun brouillon n'a été proposé|prose|sans lire le ticket"),
     "tool_choice ignoré, brouillon": Cas([PROPOSITION], 4,
-        "Aucun brouillon n'a été proposé|avant la lecture"),
+        "Aucun brouillon n'a été proposé|un outil qui n'est pas offert"),
     "lecture et brouillon d'un coup": Cas([[LECTURE, PROPOSITION]], 4,
-        "Aucun brouillon|avant la lecture"),
+        "Aucun brouillon|un outil qui n'est pas offert"),
     "arguments enveloppés": Cas(propose({"arguments": ARGUMENTS}), 4,
         "Aucun brouillon|il manque", 2),
     "arguments en liste": Cas(propose([ARGUMENTS]), 4, "Aucun brouillon|objet JSON", 2),
@@ -329,9 +329,9 @@ PETITS = {
     "autre ticket": Cas(propose({**ARGUMENTS, "ticket_id": "ticket-autre"}), 4,
         "Aucun brouillon|autre ticket", 2),
     "ticket redemandé": Cas([LECTURE, {**LECTURE, "call_id": "relu"}], 4,
-        "Aucun brouillon|redemandé le ticket", 2),
+        "Aucun brouillon|un outil qui n'est pas offert", 2),
     "outil inconnu au second tour": Cas([LECTURE, appel("envoyer", {}, "c")], 4,
-        "outil qui n'existe pas", 2),
+        "un outil qui n'est pas offert", 2),
 }  # fmt: skip
 
 

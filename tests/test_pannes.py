@@ -61,7 +61,7 @@ PANNES = {
     "401": Cas([erreur(401, "Incorrect API key provided", "invalid_api_key")], 1,
         "Clé refusée|401|OPENAI_API_KEY"),
     "403": Cas([erreur(403, "Country, region, or territory not supported")], 1,
-        "Accès interdit|403"),
+        "Requête refusée|403|droits de la clé"),
     "404 du modèle": Cas([erreur(404, "No such model", "model_not_found")], 1,
         "Modèle inconnu|404|--modele"),
     "404 du modèle, Ollama": Cas([erreur(404, 'model "m" not found, try pulling it first')], 1,
@@ -91,8 +91,6 @@ PANNES = {
         "Quota épuisé|facturation|!patientez"),
     "429, compte inactif": Cas([erreur(429, "Not active", "billing_not_active")], 1,
         "facturation|!patientez"),
-    "429, une heure": Cas([erreur(429, "Slow down", Retry_After="3600")], 1,
-        "Trop de demandes|3600"),
     "500": Cas([erreur(500, "Internal failure")], 1,
         "500|Le serveur dit : Internal failure|plus tard"),
     "503": Cas([erreur(503, "Overloaded", Retry_After="3600")], 1, "503|Overloaded|plus tard"),
@@ -126,7 +124,7 @@ PANNES = {
     "refus du modèle": Cas([REFUS], 4, "Aucun brouillon n'a été proposé|le modèle a refusé"),
     "refus au second tour": Cas([LECTURE, REFUS], 4, "Aucun brouillon n'a été proposé|refusé", 2),
     "outil inconnu": Cas([appel("envoyer", {}, "c")], 4,
-        "Aucun brouillon n'a été proposé|outil qui n'existe pas"),
+        "Aucun brouillon n'a été proposé|un outil qui n'est pas offert"),
     "arguments illisibles": Cas([appel("lire_ticket", '{"ticket_id": "ti', "c")], 4,
         "Aucun brouillon|illisibles"),
     "tours épuisés": Cas([lecture("ticket-autre")], 4,
@@ -169,7 +167,7 @@ def test_une_redirection_n_est_jamais_suivie(projet: Projet, api: str, code: int
     with servir(LECTURE) as autre:
         verifier(
             projet,
-            Cas([Reponse("", code, {"Location": autre.adresse})], 1, "Redirection|OPENAI_BASE_URL"),
+            Cas([Reponse("", code, {"Location": autre.adresse})], 1, "redirigée|OPENAI_BASE_URL"),
             api,
         )
     assert autre.recues == []
@@ -202,7 +200,7 @@ def test_un_hote_inconnu_est_nomme(projet: Projet, api: str) -> None:
     injoignable(
         projet,
         "https://modele.invalid/v1",
-        "Hôte inconnu|modele.invalid|OPENAI_BASE_URL",
+        "modele.invalid est injoignable ou inconnu|OPENAI_BASE_URL",
         "--api",
         api,
     )
@@ -292,7 +290,7 @@ def test_un_mandataire_qui_refuse_n_accuse_pas_le_serveur(projet: Projet) -> Non
         variables = mandate(f"http://127.0.0.1:{port}")
         bilan = jouer(projet, serveur, OPENAI_BASE_URL="https://modele.invalid/v1", **variables)
     assert bilan.code == 1
-    phrase(bilan, f"mandataire 127.0.0.1:{port} refuse modele.invalid|HTTPS_PROXY|!OPENAI_BASE_URL")
+    phrase(bilan, f"Mandataire 127.0.0.1:{port} injoignable ou fermé|HTTPS_PROXY|!OPENAI_BASE_URL")
     assert serveur.recues == [] and projet.fichiers() == {}
 
 
@@ -331,8 +329,13 @@ FORMES: dict[str, Any] = {
 def test_les_mots_du_serveur_sont_cites_quelle_que_soit_leur_forme(
     projet: Projet, forme: str, api: str
 ) -> None:
-    debut = "Provider error" if "raw" in forme else MOTIF
-    mots = f"Requête refusée|Le serveur dit : {debut}|{MOTIF}"
+    debuts = {
+        "metadata.raw": "Provider error",
+        "une liste": "{",
+        "un message objet": "{",
+        "clés inconnues": "{",
+    }
+    mots = f"Requête refusée|Le serveur dit : {debuts.get(forme, MOTIF)}|{MOTIF}"
     verifier(projet, Cas([Reponse(FORMES[forme], 400)], 1, mots), api)
 
 
