@@ -1189,7 +1189,7 @@ def choisir_serveur(options: argparse.Namespace) -> Serveur:
     adresse, cle = reglage("OPENAI_BASE_URL") or defaut, reglage("OPENAI_API_KEY")
     modele = options.modele or reglage("OPENAI_DEFAULT_MODEL")
     hote, forme = hote_de(adresse), "http(s)://HOTE[:PORT]/v1, sans ? ni #"
-    est_openai = hote.endswith(".openai.com")
+    est_openai = re.search(r"\.openai\.com(:\d+)?$", hote) is not None
     locale = re.fullmatch(r"(localhost|\[::1]|127(\.\d+){3})(:\d*)?", hote)  # cette machine
     clair = adresse.lower().startswith("http:") and not locale
     mandataire = "" if locale else mandataire_vers(adresse)
@@ -1300,7 +1300,7 @@ def joindre(serveur: Serveur) -> OpenAIProvider:
             corps = {nom: mot for nom, mot in json.loads(request.content).items() if nom not in refuses}
             neuve = self.build_request("POST", request.url, json=corps, headers=request.headers)
             response = await super().send(neuve, **options)
-            mots = response.text if response.status_code in (400, 404, 422, 500) else ""
+            mots = response.text[:4_000] if response.status_code in (400, 404, 422, 500) else ""
             refuses.update(nom for nom in FACULTATIFS if re.search(FACULTATIFS[nom], mots, re.I))
             if refuses.intersection(corps):
                 return await self.send(neuve, **options)
@@ -1311,8 +1311,11 @@ def joindre(serveur: Serveur) -> OpenAIProvider:
             os.environ.pop(nom, None)
     reseau: Any = {"proxy": serveur.mandataire or None, "trust_env": False, "follow_redirects": False}
     fichier, dossier = reglage("SSL_CERT_FILE") or None, reglage("SSL_CERT_DIR") or None
-    if fichier or dossier:  # sinon, les autorités du client
-        reseau["verify"] = ssl.create_default_context(cafile=fichier, capath=dossier)
+    try:
+        if fichier or dossier:  # sinon, les autorités du client
+            reseau["verify"] = ssl.create_default_context(cafile=fichier, capath=dossier)
+    except OSError:
+        raise Arret("Certificats inutilisables : corrigez SSL_CERT_FILE.", USAGE) from None
     acces: Any = {"api_key": serveur.cle or "aucune", "base_url": serveur.adresse, "max_retries": 0}
     client = AsyncOpenAI(http_client=Relais(timeout=serveur.delai, **reseau), **acces)
     return OpenAIProvider(openai_client=client, use_responses=serveur.api == "responses")
@@ -1347,7 +1350,7 @@ def redresser(objet: dict[str, Any], vus: set[str]) -> dict[str, Any]:
         objet = {nom: mot for nom, mot in objet.items() if isinstance(mot, str) or nom == "tool_calls"}
     elif isinstance(objet.get("output"), list):  # de Responses
         items, types = objet["output"], ("function_call", "message", "reasoning")
-        objet["output"] = [item for item in items if item and item.get("type") in types]
+        objet["output"] = [item for item in items if isinstance(item, dict) and item.get("type") in types]
     return objet
 
 
@@ -1356,7 +1359,9 @@ def redresser(objet: dict[str, Any], vus: set[str]) -> dict[str, Any]:
 # debut ou suite, api, « via » un mandataire, classes de l'erreur et de ses causes, mots en minuscules.
 PANNES = (
     (4, "(^4|ModelBehavior).*(content.filter|flagged)", "le filtre du service a retenu la réponse"),
-    (4, "ModelBehavior.*not found", "le modèle a appelé un outil qui n'est pas offert"),
+    (4, "debut.*ModelBehavior.*brouillon not", "le modèle a rédigé avant la lecture du ticket"),
+    (4, "ModelBehavior.*lire_ticket not", "le modèle a redemandé le ticket"),
+    (4, "ModelBehavior.*not found", "le modèle a appelé un outil qui n'existe pas"),
     (4, "ModelBehavior.*(incomplete|length)", "la réponse est incomplète (limite de longueur)"),
     (4, "ModelBehavior.*json", "les arguments d'un outil sont illisibles"),
     (4, "ModelRefusal", "le modèle a refusé de répondre à ce ticket"),
@@ -1365,6 +1370,7 @@ PANNES = (
     (1, "ImportError", "SDK à installer : lancez {python} -m pip install openai-agents==0.24.0"),
     (1, "(Model|API)Timeout", "Pas de réponse en {delai:g} s : augmentez --delai."),
     (1, "^401|^40[03].*api.key", "Clé refusée ({statut}) : vérifiez OPENAI_API_KEY{aussi}."),
+    (1, "^403", "Accès interdit par {hote} (403) : vérifiez que la clé a droit à {modele}."),
     (1, "^402|^4.*(_quota|billing_)", "Quota épuisé : vérifiez la facturation."),
     (1, "^429", "Trop de demandes (429) : patientez, puis relancez."),
     (1, "^413|^4.*context.(length|size|window)", "Ticket trop long : raccourcissez-le."),
@@ -1372,14 +1378,17 @@ PANNES = (
     (1, "^(40[04]|422|500).*(tools|tool.(use|choice))", "Outils refusés : essayez --modele NOM."),
     (1, "^404.*(model|deployment)", "Modèle inconnu (404) : {modele} ; choisissez --modele NOM."),
     (1, "^40[45] debut responses", "{hote} ignore /responses ({statut}) : essayez --api chat."),
-    (1, "^3|^40[45] debut", "Adresse introuvable ou redirigée ({statut}) : corrigez OPENAI_BASE_URL."),
-    (1, "^4", "Requête refusée ({statut}) : vérifiez --modele et les droits de la clé."),
+    (1, "^40[45] debut", "Adresse introuvable sur {hote} ({statut}) : vérifiez OPENAI_BASE_URL."),
+    (1, "^3", "Redirection refusée, {hote} renvoie ailleurs : corrigez OPENAI_BASE_URL."),
+    (1, "^4", "Requête refusée par {hote} ({statut}) : essayez un autre modèle."),
     (1, "APIStatus", "Erreur {statut} de {hote} : réessayez plus tard."),
-    (1, "CertVerification|FileNotFound|no cert", "Certificat de {hote} refusé : vérifiez SSL_CERT_FILE."),
+    (1, "CertVerification", "Certificat de {hote} refusé : vérifiez SSL_CERT_FILE."),
     (1, "SSLError", "Pas de https sur {hote} : vérifiez OPENAI_BASE_URL."),
     (1, "via.*(Proxy|Connect)Error", "Mandataire {par} injoignable ou fermé : vérifiez HTTPS_PROXY."),
-    (1, "ConnectError", "{hote} est injoignable ou inconnu : vérifiez le réseau{aussi}."),
+    (1, "gaierror", "Hôte inconnu : {hote} ; vérifiez le réseau{aussi}."),
+    (1, "ConnectError", "{hote} est injoignable : vérifiez le réseau{aussi}."),
     (1, "APIConnection", "Connexion interrompue pendant la réponse : relancez."),
+    (1, "OSError", "Affichage impossible : vérifiez la place sur le disque."),
     (1, "", "Réponse illisible ou erreur inattendue : vérifiez --api{aussi}, ou relancez avec --debug."),
 )  # fmt: skip
 
@@ -1400,11 +1409,12 @@ def masquer_la_cle(texte: str, serveur: Serveur) -> str:
 
 
 def citer(corps: str, serveur: Serveur) -> str:
-    """Les mots du serveur : les chaînes de ces clés, sinon tout ; rien d'une page HTML."""
-    cles, mots = "error|message|msg|detail|raw", ""
-    chaines = re.findall(rf'"(?:{cles})"\s*:\s*("(?:[^"\\]|\\.)*")', corps)
-    with suppress(ValueError):
-        mots = " ".join(map(json.loads, chaines))
+    """Les mots du serveur : les chaînes de son JSON sans les clés, ou son texte ; jamais de HTML."""
+    mots = corps
+    if corps.startswith(("{", "[")):
+        chaines = re.findall(r'("(?:[^"\\]|\\.)*")(\s*:)?', corps)
+        with suppress(ValueError):
+            mots = " ".join(json.loads(chaine) for chaine, cle in chaines if not cle)
     citation = en_ligne(masquer_la_cle(mots or corps, serveur))
     return f" Le serveur dit : {citation}" if citation and citation[0] != "<" else ""
 

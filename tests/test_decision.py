@@ -160,18 +160,21 @@ def test_une_proposition_redigee_avant_la_lecture_n_est_jamais_montree(
 ) -> None:
     bilan, serveur = jouer(projet, tour, brouillon(TEXTE))
     assert (bilan.code, len(serveur.recues), projet.fichiers()) == (4, 1, {})
-    assert "un outil qui n'est pas offert" in bilan.err
+    assert "avant la lecture du ticket" in bilan.err
     assert QUESTION not in bilan.out and MAUVAIS not in bilan.out
 
 
 SILENCES: dict[str, tuple[list[Any], str]] = {
     "prose": ([lecture(), prose(f"{MAUVAIS}. Puis-je l'enregistrer ?")], "en prose"),
     "prose d'emblée": ([prose(f"C'est enregistré. {MAUVAIS}")], "sans lire le ticket"),
-    "appel en texte": ([lecture(), prose(f"enregistrer_brouillon({objet()})")], "l'appel en texte"),
-    "appel en texte d'emblée": ([prose(f'lire_ticket("{MAUVAIS}")')], "l'appel en texte"),
+    "appel en texte": (
+        [lecture(), prose(f"enregistrer_brouillon({objet()})")],
+        "au lieu d'appeler l'outil",
+    ),
+    "appel en texte d'emblée": ([prose(f'lire_ticket("{MAUVAIS}")')], "au lieu d'appeler l'outil"),
     "texte vide": ([lecture(), prose("")], "n'a rien répondu"),
     "rien": ([lecture(), []], "n'a rien répondu"),
-    "relecture": ([lecture(), lecture()], "un outil qui n'est pas offert"),
+    "relecture": ([lecture(), lecture()], "redemandé le ticket"),
 }
 
 

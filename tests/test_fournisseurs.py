@@ -302,19 +302,19 @@ def propose(arguments: Any) -> list[Any]:
 PETITS = {
     "appel écrit en texte": Cas(
         [LECTURE, prose(f'{{"name": "enregistrer_brouillon", "arguments": {RECOPIE}}}')], 4,
-                                "Aucun brouillon n'a été proposé|en texte", 2),
+                                "Aucun brouillon n'a été proposé|au lieu d'appeler l'outil", 2),
     "appel écrit en texte d'emblée": Cas(
         [prose('<tool_call>{"name": "lire_ticket"}</tool_call>')], 4,
-        "en texte"),
+        "au lieu d'appeler l'outil"),
     "réponse en prose": Cas([LECTURE, prose(TEXTE)], 4,
         "Aucun brouillon n'a été proposé|prose|!sans lire", 2),
     "réponse vide": Cas([LECTURE, prose("")], 4, "Aucun brouillon n'a été proposé|rien répondu", 2),
     "tool_choice ignoré, prose": Cas([prose(TEXTE)], 4,
         "Aucun brouillon n'a été proposé|prose|sans lire le ticket"),
     "tool_choice ignoré, brouillon": Cas([PROPOSITION], 4,
-        "Aucun brouillon n'a été proposé|un outil qui n'est pas offert"),
+        "Aucun brouillon n'a été proposé|avant la lecture"),
     "lecture et brouillon d'un coup": Cas([[LECTURE, PROPOSITION]], 4,
-        "Aucun brouillon|un outil qui n'est pas offert"),
+        "Aucun brouillon|avant la lecture"),
     "arguments enveloppés": Cas(propose({"arguments": ARGUMENTS}), 4,
         "Aucun brouillon|il manque", 2),
     "arguments en liste": Cas(propose([ARGUMENTS]), 4, "Aucun brouillon|objet JSON", 2),
@@ -329,9 +329,9 @@ PETITS = {
     "autre ticket": Cas(propose({**ARGUMENTS, "ticket_id": "ticket-autre"}), 4,
         "Aucun brouillon|autre ticket", 2),
     "ticket redemandé": Cas([LECTURE, {**LECTURE, "call_id": "relu"}], 4,
-        "Aucun brouillon|un outil qui n'est pas offert", 2),
+        "Aucun brouillon|redemandé le ticket", 2),
     "outil inconnu au second tour": Cas([LECTURE, appel("envoyer", {}, "c")], 4,
-        "un outil qui n'est pas offert", 2),
+        "outil qui n'existe pas", 2),
 }  # fmt: skip
 
 

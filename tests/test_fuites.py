@@ -308,7 +308,7 @@ def test_un_hote_dispense_de_mandataire_ne_passe_pas_par_lui(projet: Projet, san
         reglages |= {"OPENAI_BASE_URL": "http://exemple.invalid/v1", "OPENAI_API_KEY": "cle"}
         bilan = jouer(projet, serveur, **reglages)
     assert bilan.code == 1 and serveur.recues == [] and projet.fichiers() == {}
-    assert "mandataire" not in bilan.out + phrase(bilan, "exemple.invalid est injoignable ou inconnu")
+    assert "mandataire" not in bilan.out + phrase(bilan, "Hôte inconnu : exemple.invalid")
 
 
 INUTILISABLES = {
@@ -328,21 +328,15 @@ def test_un_reglage_reseau_inutilisable_est_nomme(projet: Projet, cas: str) -> N
     assert "Ticket ticket-local" not in bilan.out and projet.fichiers() == {}
 
 
-@pytest.mark.parametrize(
-    "variable, valeur",
-    [("SSL_CERT_FILE", "/absent"), ("SSL_CERT_FILE", __file__), ("SSL_CERT_DIR", "/absent")],
-)
-def test_des_certificats_inutilisables_sont_nommes_et_rien_ne_part(
-    projet: Projet, tmp_path: Path, variable: str, valeur: str
+@pytest.mark.parametrize("hote", ["https://exemple.invalid", "http://localhost:9"])
+@pytest.mark.parametrize("fichier", ["/absent", __file__], ids=["absent", "sans-certificat"])
+def test_un_fichier_de_certificats_inutilisable_est_nomme(
+    projet: Projet, hote: str, fichier: str
 ) -> None:
-    recus: list[bytes] = []
-    contexte, _ = certificat(tmp_path)
-    with ecouter(en_tls(contexte, lambda chiffree: recus.append(chiffree.recv(65536)))) as port:
-        adresse = f"https://localhost:{port}/v1"
-        bilan = jouer(projet, Serveur(), OPENAI_BASE_URL=adresse, **{variable: valeur})
-    assert bilan.code == 1 and projet.fichiers() == {}
-    phrase(bilan, "Certificat de localhost|SSL_CERT_FILE|!injoignable")
-    assert [octets for octets in recus if octets] == []
+    bilan = jouer(projet, Serveur(), OPENAI_BASE_URL=f"{hote}/v1", SSL_CERT_FILE=fichier)
+    assert bilan.code == 2 and projet.fichiers() == {}
+    phrase(bilan, "Certificats inutilisables|SSL_CERT_FILE")
+    assert "Partent vers" not in bilan.out
 
 
 @pytest.mark.parametrize("api", APIS)

@@ -61,7 +61,7 @@ PANNES = {
     "401": Cas([erreur(401, "Incorrect API key provided", "invalid_api_key")], 1,
         "Clé refusée|401|OPENAI_API_KEY"),
     "403": Cas([erreur(403, "Country, region, or territory not supported")], 1,
-        "Requête refusée|403|droits de la clé"),
+        "Accès interdit|403"),
     "404 du modèle": Cas([erreur(404, "No such model", "model_not_found")], 1,
         "Modèle inconnu|404|--modele"),
     "404 du modèle, Ollama": Cas([erreur(404, 'model "m" not found, try pulling it first')], 1,
@@ -124,7 +124,7 @@ PANNES = {
     "refus du modèle": Cas([REFUS], 4, "Aucun brouillon n'a été proposé|le modèle a refusé"),
     "refus au second tour": Cas([LECTURE, REFUS], 4, "Aucun brouillon n'a été proposé|refusé", 2),
     "outil inconnu": Cas([appel("envoyer", {}, "c")], 4,
-        "Aucun brouillon n'a été proposé|un outil qui n'est pas offert"),
+        "Aucun brouillon n'a été proposé|outil qui n'existe pas"),
     "arguments illisibles": Cas([appel("lire_ticket", '{"ticket_id": "ti', "c")], 4,
         "Aucun brouillon|illisibles"),
     "tours épuisés": Cas([lecture("ticket-autre")], 4,
@@ -167,7 +167,7 @@ def test_une_redirection_n_est_jamais_suivie(projet: Projet, api: str, code: int
     with servir(LECTURE) as autre:
         verifier(
             projet,
-            Cas([Reponse("", code, {"Location": autre.adresse})], 1, "redirigée|OPENAI_BASE_URL"),
+            Cas([Reponse("", code, {"Location": autre.adresse})], 1, "Redirection|OPENAI_BASE_URL"),
             api,
         )
     assert autre.recues == []
@@ -200,7 +200,7 @@ def test_un_hote_inconnu_est_nomme(projet: Projet, api: str) -> None:
     injoignable(
         projet,
         "https://modele.invalid/v1",
-        "modele.invalid est injoignable ou inconnu|OPENAI_BASE_URL",
+        "Hôte inconnu|modele.invalid|OPENAI_BASE_URL",
         "--api",
         api,
     )
@@ -329,13 +329,8 @@ FORMES: dict[str, Any] = {
 def test_les_mots_du_serveur_sont_cites_quelle_que_soit_leur_forme(
     projet: Projet, forme: str, api: str
 ) -> None:
-    debuts = {
-        "metadata.raw": "Provider error",
-        "une liste": "{",
-        "un message objet": "{",
-        "clés inconnues": "{",
-    }
-    mots = f"Requête refusée|Le serveur dit : {debuts.get(forme, MOTIF)}|{MOTIF}"
+    debut = {"metadata.raw": "Provider error", "detail en liste": "extra body store"}.get(forme, MOTIF)
+    mots = f"Requête refusée|Le serveur dit : {debut}|{MOTIF}"
     verifier(projet, Cas([Reponse(FORMES[forme], 400)], 1, mots), api)
 
 
