@@ -24,7 +24,6 @@ if __name__ == "__main__" and signal.getsignal(signal.SIGINT) is not signal.SIG_
 
 import argparse
 import calendar
-import codecs
 import difflib
 import errno
 import json
@@ -40,8 +39,7 @@ import time
 import traceback
 import unicodedata
 import warnings
-from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from functools import cache
@@ -332,23 +330,20 @@ def conclure(ticket: Ticket, acte: Acte, decision: Decision) -> int:
 
 
 # --- Ce qui est montré ----------------------------------------------------------------------
-
-
 def presenter(ticket: Ticket) -> None:
-    """Montre le ticket tel que le modèle le recevra, et nomme ce qui n'en partira pas."""
+    """Montre le ticket tel que le modèle le recevra, et nomme ce qui reste ici."""
     dire(f"Ticket {ticket.id}\nSujet :")
     montrer(ticket.sujet)
     dire("Message :")
     montrer(ticket.message)
     if ticket.caches:
-        alerte = "Attention, caractères invisibles (consigne cachée ?)"
-        dire(f"{alerte} : {ticket.caches}, que le modèle recevra comme ici, en codes ‹U+…›.")
+        dire(f"Signes invisibles (consigne cachée ?) : {ticket.caches}, envoyés en codes.")
     if ticket.ecartes:
         dire(f"Restent ici : {en_ligne(', '.join(ticket.ecartes))}.")
 
 
 def montrer_la_proposition(texte: str, ticket: Ticket, ancien: bytes | None, montrees: list[str]) -> None:
-    """Montre ce qui éclaire la décision ; le texte et ses points à vérifier viennent en dernier."""
+    """Montre ce qui éclaire la décision, le texte et ses points en dernier."""
     dire(f"\nProposition {len(montrees) + 1} · {ticket.nom} · {taille(texte)}")
     deja_ecrit = (ancien or b"").decode("utf-8", "replace")
     if ancien not in (None, texte.encode()):
@@ -360,258 +355,201 @@ def montrer_la_proposition(texte: str, ticket: Ticket, ancien: bytes | None, mon
         comparer(montrees[-1], texte, "la version précédente")
     elif ancien is not None:
         comparer(deja_ecrit, texte, "ce brouillon")
+    print()
     points = points_a_verifier(texte, ticket)
-    print()
-    rangees = montrer(marquer(texte, points))
-    print()
-    aucun = "Aucun point repéré, mais ces repères ne voient pas tout : relisez."
-    dire("À vérifier (repères automatiques, non exhaustifs) :" if points else aucun)
-    rangees += montrer("\n".join(resumer(texte, points))) if points else 0
-    caches = nombre_de_caches(texte, visible(texte))  # une marque couperait un « ‹U+ » du modèle
+    rangees = montrer(visible(texte, points)) + montrer_les_points(texte, points)
+    caches = nombre_de_caches(texte, visible(texte))
     if caches:
-        dire(f"Attention, caractères invisibles écrits tels quels, montrés en ‹U+…› : {caches}")
-    if rangees + 5 > fenetre(sys.stdout)[1]:  # les autres : deux vides, un titre, la question, l'invite
+        rangees += dire(f"Attention, signes invisibles écrits tels quels, ici ‹U+…› : {caches}")
+    if rangees + 5 > fenetre(sys.stdout)[1]:  # et cinq autres, invite comprise
         dire("Le texte commence plus haut que la fenêtre : remontez pour le lire.")
 
 
-def resumer(texte: str, points: list[Point]) -> Iterator[str]:
-    """Cite, en une rangée par famille, les passages à vérifier ; toutes les promesses y sont."""
-    for famille in FAMILLES:
-        cites = list(dict.fromkeys(texte[debut:fin] for debut, fin, sorte in points if sorte == famille))
-        if not cites:
-            continue
-        place = fenetre(sys.stdout)[0] - len(f"| {famille} :  +99")
-        graves = famille == FAMILLES[0]  # une promesse se lit, quitte à prendre d'autres rangées
-        place_sure = place // 22 if prend_les_couleurs(sys.stdout) else 30  # sans marque dans le texte
-        nombre = len(cites) if graves else min(len(cites), max(1, place_sure))
-        chacune = max(40 if graves else 16, place // nombre - 6)
-        citations = [f"« {en_ligne(cite, chacune)} »" for cite in cites[:nombre]]
-        reste = f" +{len(cites) - nombre}" if len(cites) > nombre else ""
-        yield f"{famille} : {', '.join(citations)}{reste}"
+def montrer_les_points(texte: str, points: list[Point]) -> int:
+    """Cite une famille par rangée, coupée sauf les promesses ; les compte."""
+    aucun = "Aucun point repéré, mais ces repères ne voient pas tout : relisez."
+    dire("\nÀ vérifier (repères automatiques, non exhaustifs) :" if points else f"\n{aucun}")
+    rangees, place = 0, fenetre(sys.stdout)[0] if prend_les_couleurs(sys.stdout) else 480
+    for rang, famille in enumerate(FAMILLES):
+        passages = dict.fromkeys(texte[debut:fin] for debut, fin, nom in points if nom == famille)
+        cites = [f"« {en_ligne(passage, 40)} »" for passage in passages]
+        while rang and len(cites) > 1 and len(f"| {famille} : {', '.join(cites)} +99") > place:
+            cites.pop()
+        reste = f" +{len(passages) - len(cites)}" if len(cites) < len(passages) else ""
+        rangees += montrer(f"{famille} : {', '.join(cites)}{reste}") if cites else 0
+    return rangees
 
 
 # --- Les différences ------------------------------------------------------------------------
-
-
 def comparer(avant: str, apres: str, nom: str) -> None:
-    """Montre mot à mot ce qui change depuis `nom`, ou dit en une phrase pourquoi ce serait inutile."""
-    textes = [
-        unicodedata.normalize("NFC", visible(texte.replace("\r\n", "\n"))) for texte in (avant, apres)
-    ]
-    mots_avant, mots_apres = (Counter(texte.split()) for texte in textes)
-    communs, tous = "".join((mots_avant & mots_apres).elements()), max(textes, key=len)
-    # Ce que difflib aurait à comparer.
-    paires = sum(mots_avant[mot] * mots_apres[mot] for mot in mots_avant)
-    if textes[0] == textes[1]:
+    """Montre mot à mot ce qui change depuis `nom`, ou pourquoi ce serait vain."""
+    vus = (visible(texte.replace("\r\n", "\n")) for texte in (avant, apres))
+    mots = [re.findall(r"[^\S\n]*\S+|\s", unicodedata.normalize("NFC", vu)) for vu in vus]
+    commun = difflib.SequenceMatcher(None, mots[0], mots[1]).quick_ratio()
+    if mots[0] == mots[1]:
         sauf = "" if avant == apres else ", sauf les fins de ligne ou l'écriture des accents"
         dire(f"Le texte est identique à {nom}{sauf}.")
-    elif len(tous) > max(240, len(communs) / 0.3) or len(tous) > 25_000 or paires > 1_000_000:
-        dire(f"Presque tout change depuis {nom}, ou c'est trop long : lisez comme un nouveau texte.")
+    elif len(avant + apres) > (15_000 if commun > 0.3 else 400):
+        dire(f"Presque tout change depuis {nom}, ou c'est trop long : lisez tout.")
     else:
         dire(f"Ce qui change depuis {nom} :")
-        montrer(differences(*textes))
+        montrer(differences(*mots))
 
 
-def differences(avant: str, apres: str) -> str:
+def differences(avant: list[str], apres: list[str]) -> str:
     """Les lignes changées, leurs mots retirés et ajoutés entre deux marques."""
-    mots_avant, mots_apres = (re.findall(r"[^\S\n]*\S+|\s", texte) for texte in (avant, apres))
-    compare, texte = difflib.SequenceMatcher(None, mots_avant, mots_apres, autojunk=False), ""
-    for geste, debut, fin, debut_apres, fin_apres in compare.get_opcodes():
-        retire, ajoute = "".join(mots_avant[debut:fin]), "".join(mots_apres[debut_apres:fin_apres])
-        change = marquer_les_lignes(RETIRE, retire) + marquer_les_lignes(AJOUTE, ajoute)
-        texte += retire if geste == "equal" else change
+    texte, compare = "", difflib.SequenceMatcher(None, avant, apres)
+    for _, debut, fin, de, vers in compare.get_opcodes():
+        retire, ajoute = "".join(avant[debut:fin]), "".join(apres[de:vers])
+        texte += retire if retire == ajoute else marquer(RETIRE, retire) + marquer(AJOUTE, ajoute)
     return "\n".join(ligne for ligne in texte.split("\n") if FIN in ligne)
 
 
-def marquer_les_lignes(marque: str, segment: str) -> str:
-    """Marque les mots de chaque ligne, sans leurs blancs ; une ligne vide est ↵, un blanc ␣."""
-    marquees = []
-    for ligne in segment.splitlines(keepends=True):
-        mots = ligne.strip()
-        vide = f"{marque}{'↵' if ligne[-1] == chr(10) else '␣'}{FIN}{ligne}"
-        marquees.append(ligne.replace(mots, f"{marque}{mots}{FIN}") if mots else vide)
-    return "".join(marquees)
+def marquer(marque: str, segment: str) -> str:
+    """Marque les mots de chaque ligne ; une ligne vide devient ↵, un blanc seul ␣."""
+    segment = re.sub(r"(?m)^[^\S\n]*\n", r"↵\g<0>", segment)
+    segment = re.sub(r"(?m)^[^\S\n]+\Z", r"␣\g<0>", segment)
+    return re.sub(r"\S(.*\S)?", rf"{marque}\g<0>{FIN}", segment)
 
 
 # --- L'écran --------------------------------------------------------------------------------
-
-TERMINAL_SIMPLE = os.environ.get("TERM") == "dumb"  # il ne sait qu'écrire à la suite
-CACHEES = {"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"}  # catégories générales d'Unicode
-ACCENTS_MAX = 4  # sur une même lettre ; au-delà, ils couvriraient les rangées voisines
-# Invisibles sans être de ces catégories : lettres sans dessin, sélecteurs de variante.
-SANS_DESSIN = re.compile(
-    "[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u2800\u3164\ufe00-\ufe0f\uffa0\U000e0100-\U000e01ef]"
-)
-# Dans un emoji restent le liant de deux dessins, le sélecteur d'un dessin, la touche d'un chiffre.
-EMOJI = "[©®‼⁉™ℹ←-⇿⌀-➿⤀-⥿⬀-⯿〰〽㊗㊙\U0001f000-\U0001faff]"
-LIANTS = re.compile(
-    f"(?<={EMOJI})\ufe0f?\u200d(?={EMOJI})|(?<={EMOJI})\ufe0f|(?<=[0-9#*])\ufe0f(?=\u20e3)"
-)
-# Les marques du programme sont des caractères de contrôle : `visible` code ceux du dehors.
+TERMINAL_SIMPLE = os.environ.get("TERM") == "dumb"
+# Invisible d'après sa catégorie ou son nom dans Unicode.
+INVISIBLE = "^C|^Z[lp]|HANGUL.*FILLER|VARIATION SELECTOR|PATTERN BLANK|GRAPHEME JOINER|INHERENT"
+# Sauf dans un emoji : le sélecteur d'un dessin ou d'une touche, le liant de deux dessins.
+DESSIN = "[©®‼⁉™ℹ←-⇿⌀-➿⤀-⥿⬀-⯿〰〽㊗㊙\U0001f000-\U0001faff]"
+LIANTS = f"(?<={DESSIN})(\ufe0f?\u200d(?={DESSIN})|\ufe0f)|(?<=[0-9#*])\ufe0f(?=\u20e3)|[\t\n]"
+# Des caractères de contrôle, que `visible` code dans tout texte du dehors.
 GRAS, DISCRET, RETIRE, AJOUTE, A_VERIFIER, FIN = "\x01\x02\x03\x04\x05\x06"
 COULEURS = {GRAS: "1", DISCRET: "2", RETIRE: "31", AJOUTE: "32", A_VERIFIER: "30;43"}
 CROCHETS = {RETIRE: r"[-\1-]", AJOUTE: r"{+\1+}"}
-MARGE = f"{DISCRET}| {FIN}"
 
 
-def signes_visibles(texte: str) -> list[str]:
-    """Ce qui est montré à la place de chaque caractère du texte ; voir `visible`."""
-    permis = {rang for liant in LIANTS.finditer(texte) for rang in range(*liant.span())}
-    signes, accents = [], 0
+def visible(texte: str, points: Iterable[Point] = ()) -> str:
+    """Un texte du dehors, l'invisible en codes (`‹U+202E›`), les points entre marques."""
+    permis = {rang for liant in re.finditer(LIANTS, texte) for rang in range(*liant.span())}
+    marques = {rang for debut, fin, _ in points for rang in range(debut, fin)}
+    vu, accents = "", 0
     for rang, signe in enumerate(texte):
         categorie = unicodedata.category(signe)
-        accents = accents + 1 if categorie in ("Mn", "Me") else 0
-        cache = categorie in CACHEES or SANS_DESSIN.match(signe) or accents > ACCENTS_MAX
+        accents = accents + 1 if categorie in ("Mn", "Me") else 0  # plus de 4 débordent
+        cache = accents > 4 or re.search(INVISIBLE, f"{categorie} {unicodedata.name(signe, '')}")
         code = f"‹U+{ord(signe):04X}›" if cache and rang not in permis else signe
-        signes.append({"\t": "    ", "\n": "\n"}.get(signe, code))
-    return signes
-
-
-def visible(texte: str) -> str:
-    """Rend sans danger un texte venu du dehors : l'invisible devient un code (`‹U+202E›`)."""
-    return "".join(signes_visibles(texte))
+        vu += f"{A_VERIFIER}{code}{FIN}" if rang in marques and signe != "\n" else code
+    return vu.replace(f"{FIN}{A_VERIFIER}", "").replace("\t", "    ")
 
 
 def nombre_de_caches(texte: str, vu: str) -> int:
-    """Combien de caractères du texte sont devenus des codes dans `vu`, le même rendu visible."""
+    """Combien de signes du texte sont des codes dans `vu`, sa forme visible."""
     return vu.count("‹U+") - texte.count("‹U+")
 
 
-def marquer(texte: str, points: list[Point]) -> str:
-    """Le texte visible, où chaque passage à vérifier est entre deux marques."""
-    signes = signes_visibles(texte)
-    for rang in {rang for point in points for rang in range(point.debut, point.fin)}:
-        signes[rang] = f"{A_VERIFIER}{signes[rang]}{FIN}"
-    return "".join(signes).replace(f"{FIN}{A_VERIFIER}", "")
-
-
 def en_ligne(texte: str, longueur: int = 200) -> str:
-    """Une citation sans danger, sur une seule ligne, d'au plus `longueur` caractères."""
+    """Une citation sans danger, en une ligne d'au plus `longueur` caractères."""
     texte = " ".join(visible(texte).split())
     return texte if len(texte) <= longueur else texte[: longueur - 1] + "…"
 
 
 def taille(texte: str) -> str:
     """« 1 ligne, 42 caractères »."""
-    lignes, signes = texte.count("\n") + (not texte.endswith("\n")), len(texte)
-    return f"{lignes} ligne{'s' * (lignes > 1)}, {signes} caractère{'s' * (signes > 1)}"
+    lignes = texte.removesuffix("\n").count("\n") + 1
+    return f"{lignes} ligne{'s' * (lignes > 1)}, {len(texte)} caractères"
 
 
+@cache
 def colonnes(signe: str) -> int:
-    """Largeur à l'écran ; dans le doute la plus grande : une rangée trop longue perd sa marge."""
-    categorie = unicodedata.category(signe)
-    if categorie in ("Cc", "Cf", "Mn", "Me"):  # une marque, le liant d'un emoji, un accent
+    """Largeur à l'écran, au plus : une rangée trop longue perdrait sa marge."""
+    categorie, largeur = unicodedata.category(signe), unicodedata.east_asian_width(signe)
+    if categorie in ("Cc", "Cf", "Mn", "Me"):  # une marque, un liant, un accent
         return 4 if signe in CROCHETS else int(signe == "\ufe0f")
-    # Certains symboles sont devenus larges d'une version d'Unicode à l'autre.
-    return 2 if categorie in ("So", "No") or unicodedata.east_asian_width(signe) in "WF" else 1
+    return 2 if largeur in "WF" or categorie in ("So", "No") else 1
 
 
 def fenetre(flux: TextIO) -> tuple[int, int]:
-    """Colonnes utilisables, de 19 à 199, et lignes, sans croire COLUMNS ni LINES."""
-    largeur = hauteur = 0  # comme un terminal qui ne connaît pas les siennes
+    """Colonnes utiles (19 à 199) et lignes, sans croire COLUMNS ni LINES."""
+    largeur = hauteur = 0  # comme un terminal sans taille
     with suppress(OSError, ValueError):
         largeur, hauteur = os.get_terminal_size(flux.fileno())
     return max(20, min(largeur or 80, 200)) - 1, hauteur or 10_000
 
 
 def replier(ligne: str, largeur: int) -> Iterator[str]:
-    """Rend des rangées d'au plus `largeur` colonnes, coupées entre deux mots si possible."""
-    debut = espace = occupe = 0
-    for rang, signe in enumerate(ligne):
-        while occupe + colonnes(signe) > largeur:
-            coupe = espace if espace > debut else rang
-            yield ligne[debut:coupe]
-            debut, occupe = coupe, sum(map(colonnes, ligne[coupe:rang]))
-        occupe += colonnes(signe)
-        espace = rang + 1 if signe == " " else espace
-    yield ligne[debut:]
+    """Coupe une ligne en rangées de `largeur` colonnes, entre deux mots si possible."""
+    rangee = ""
+    for signe in ligne:
+        while sum(map(colonnes, rangee + signe)) > largeur:
+            coupe = rangee.rfind(" ") + 1 or len(rangee)
+            ouverte = "".join(COULEURS.keys() & rangee[:coupe].rpartition(FIN)[2])
+            yield rangee[:coupe] + (FIN if ouverte else "")  # fermée ici, rouverte là
+            rangee = ouverte + rangee[coupe:]
+        rangee += signe
+    yield rangee
 
 
 def prend_les_couleurs(flux: TextIO) -> bool:
-    """Vrai si ce terminal prend les couleurs ; rien ne dépend d'elles."""
-    ancien_windows = os.name == "nt" and not os.environ.get("WT_SESSION")
-    return flux.isatty() and not (os.environ.get("NO_COLOR") or TERMINAL_SIMPLE or ancien_windows)
+    """Vrai si ce terminal prend les couleurs ; rien n'en dépend."""
+    ancien = os.name == "nt" and not os.environ.get("WT_SESSION")
+    return flux.isatty() and not (ancien or TERMINAL_SIMPLE or os.environ.get("NO_COLOR"))
 
 
-def afficher(texte: str, flux: TextIO, debut: str, suite: str) -> int:
-    """Affiche un texte et compte ses rangées ; `debut` ouvre une ligne, `suite` en est la marge."""
-    # Une marque ouverte au bout d'une rangée y est fermée, et rouverte sur la suivante : la marge
-    # reste nette, et chaque rangée d'une différence garde ses crochets.
-    encodage, rangees, ouverte = flux.encoding or "utf-8", [], ""
-    prises = 6 if RETIRE in texte or AJOUTE in texte else 2  # la marge, et des crochets rouverts
-    largeur = fenetre(flux)[0] - prises
-    for ligne in texte.encode(encodage, "codes").decode(encodage).split("\n"):
-        marge = debut
-        for rangee in replier(ligne, largeur):
-            rangee = ouverte + rangee
-            ouverte = "".join(COULEURS.keys() & rangee.rpartition(FIN)[2])
-            rangee = rangee.rstrip() if ouverte or debut != MARGE else rangee
-            rangees.append(marge + rangee + (FIN if ouverte else ""))
-            marge = suite
-    peint, colore = "\n".join(rangees), prend_les_couleurs(flux)
+def afficher(texte: str, flux: TextIO, marge: str = "") -> int:
+    """Affiche un texte replié derrière sa marge ; compte ses rangées."""
+    encodage, largeur = flux.encoding or "utf-8", fenetre(flux)[0] - 2
+    texte = texte.encode(encodage, "backslashreplace").decode(encodage)
+    lignes = [f"\n{marge or '  '}".join(replier(ligne, largeur)) for ligne in texte.split("\n")]
+    peint = (marge + f"\n{marge}".join(lignes)).replace(" \n  ", "\n  ")
     for marque, couleur in COULEURS.items():
         dessin = CROCHETS.get(marque, r"\1")
-        dessin = f"\x1b[{couleur}m{dessin}\x1b[0m" if colore else dessin
+        dessin = f"\x1b[{couleur}m{dessin}\x1b[0m" if prend_les_couleurs(flux) else dessin
         peint = re.sub(f"{marque}([^{FIN}]*){FIN}", dessin, peint)
     print(peint, file=flux, flush=True)
-    return len(rangees)
+    return peint.count("\n") + 1
 
 
 def montrer(texte: str) -> int:
-    """Affiche un texte visible derrière une marge qu'il ne peut imiter ; compte ses rangées."""
-    # De longues suites de lignes vides ou d'espaces pousseraient la fin hors de vue.
-    vides = r"(?m)^(?:[^\S\n]*\n){4,}"
-    texte = re.sub(vides, lambda m: f"‹{m[0].count(chr(10))} lignes vides›\n", texte)
+    """Affiche un texte derrière une marge inimitable ; compte ses rangées."""
+    # De longues suites de blancs, marqués (\5, \6) ou non, cacheraient la suite.
+    texte = re.sub(r"(?m)(^[\s\5\6]*?\n){4,}", lambda m: f"‹{m[0].count(chr(10))} lignes vides›\n", texte)
     texte = re.sub(r"[^\S\n]{20,}", lambda m: f" ‹{len(m[0])} espaces› ", texte)
-    return afficher(texte, sys.stdout, MARGE, MARGE)
+    return afficher(texte, sys.stdout, f"{DISCRET}| {FIN}")
 
 
-def dire(phrase: str) -> None:
-    """Affiche une phrase du programme par ligne ; une citation n'y ouvre pas de rangée."""
-    afficher(phrase, sys.stdout, "", "  ")
+def dire(phrase: str) -> int:
+    """Affiche une phrase du programme, où une citation n'ouvre pas de rangée."""
+    return afficher(phrase, sys.stdout)
 
 
 def annoncer(phrase: str) -> None:
-    """Dit la fin sur stderr, en une ligne ; rien de ce qui est tapé n'ira au shell."""
+    """Dit la fin sur stderr, en une ligne ; rien de tapé n'ira au shell."""
     vider_le_clavier()
-    with suppress(OSError, AttributeError):  # stderr fermé (None) : le code de sortie parle seul
+    with suppress(OSError, AttributeError):  # stderr fermé : le code suffit
         if sys.stderr.isatty():
-            print(end="\r", file=sys.stderr)  # par-dessus un ^C
-            afficher(phrase, sys.stderr, "", "  ")
+            afficher(f"\r{phrase}", sys.stderr)  # par-dessus un ^C
         else:
             print(phrase, file=sys.stderr, flush=True)
 
 
 def preparer_l_ecran() -> None:
-    """Aucun caractère ne peut arrêter le programme, ni à l'affichage ni à la saisie."""
-
-    def coder(erreur: Any) -> tuple[str, int]:
-        proches = {"‹": "<", "›": ">", "«": '"', "»": '"', "…": "...", "\u202f": " ", "\xa0": " "}
-        signe = erreur.object[erreur.start]
-        return proches.get(signe, f"<U+{ord(signe):04X}>"), erreur.start + 1
-
-    codecs.register_error("codes", coder)
-    for flux, erreurs in ((sys.stdout, "codes"), (sys.stderr, "codes"), (sys.stdin, "replace")):
+    """Aucun caractère ne peut arrêter le programme, affiché ou saisi."""
+    for flux in (sys.stdin, sys.stdout):  # stderr est déjà ainsi
         if hasattr(flux, "reconfigure"):
-            flux.reconfigure(errors=erreurs)
+            flux.reconfigure(errors="backslashreplace")
 
 
 @contextmanager
 def attente(etape: Callable[[], str]) -> Iterator[None]:
-    """Dit ce qui se passe et depuis quand, sur un terminal seulement, puis s'efface."""
+    """Dit ce qui se passe et depuis quand, sur un terminal, puis s'efface."""
     fini, debut = threading.Event(), time.monotonic()
 
     def battre() -> None:
-        dite = ""
+        rangee = ""
         while sys.stdout.isatty() and not fini.wait(0.2):
-            avant, dite = dite, f"... {etape()}"
-            duree, place = time.monotonic() - debut, fenetre(sys.stdout)[0]
-            if TERMINAL_SIMPLE:
-                print("" if dite == avant else f"{dite}\n", end="", flush=True)
-            else:  # de quoi effacer l'étape d'avant et sa durée
-                print(f"{dite} ({duree:.0f} s)".ljust(len(avant) + 9)[:place], end="\r", flush=True)
-        if dite and not TERMINAL_SIMPLE:
-            print(" " * min(len(dite) + 9, fenetre(sys.stdout)[0]), end="\r", flush=True)
+            avant, duree = rangee, time.monotonic() - debut
+            rangee = f"... {etape()} ({duree:.0f} s)".ljust(45)[: fenetre(sys.stdout)[0]] + "\r"
+            rangee = f"... {etape()}\n" if TERMINAL_SIMPLE else rangee
+            print(end="" if rangee == avant else rangee, flush=True)
+        if rangee.endswith("\r"):
+            print(" " * (len(rangee) - 1), end="\r", flush=True)
 
     fil = threading.Thread(target=battre, daemon=True)
     with clavier_muet(), defaire_ensuite(lambda: fil.join(1)), defaire_ensuite(fini.set):

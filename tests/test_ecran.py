@@ -6,6 +6,7 @@ import os
 import re
 import subprocess
 import sys
+import time
 import unicodedata
 from pathlib import Path
 
@@ -115,7 +116,7 @@ def test_quel_que_soit_le_texte_rien_ne_sort_de_la_marge(morceaux: list[str], co
     """Et seul ce qui est à vérifier est en couleur."""
     texte = "ENGAGE".join(morceaux)
     points = [Point(*trouve.span(), FAMILLES[0]) for trouve in re.finditer("ENGAGE", texte)]
-    peinte = capter(lambda: draft_ticket.montrer(draft_ticket.marquer(texte, points)), colonnes)
+    peinte = capter(lambda: draft_ticket.montrer(draft_ticket.visible(texte, points)), colonnes)
     sortie = sans_couleurs(peinte)
     lignes = sortie.removesuffix("\n").split("\n")
     assert [ligne for ligne in lignes if not ligne.startswith("| ")] == []
@@ -400,7 +401,21 @@ def test_une_phrase_suffit_quand_les_differences_n_apprennent_rien(projet: Proje
     assert len(rangees) <= 6
 
 
-def test_deux_textes_hostiles_se_comparent_sans_attente_ni_debordement(projet: Projet) -> None:
+def en_alternance(propre: str, communs: list[str]) -> str:
+    """Un mot propre à ce texte, puis un mot commun aux deux, et ainsi de suite."""
+    return " ".join(f"{propre}{rang} {communs[rang % len(communs)]}" for rang in range(450))
+
+
+@pytest.mark.parametrize("communs", [["a"], ["a" * 8], [f"m{rang}" for rang in range(30)]])
+def test_deux_textes_hostiles_se_comparent_sans_attente(projet: Projet, communs: list[str]) -> None:
+    """Sans borne, le temps croît comme le cube des mots communs."""
+    debut = time.monotonic()
+    rangees = differences(projet, en_alternance("x", communs), en_alternance("y", communs))
+    assert "Ce qui change" in "".join(rangees) and "y449" in "".join(rangees)
+    assert time.monotonic() - debut < 20
+
+
+def test_deux_textes_demesures_se_comparent_sans_debordement(projet: Projet) -> None:
     ancien, texte = "a b " * 5_000, "b a\n" * 290 + "b " * 8_000
     rangees = differences(projet, ancien, texte)
     assert [ligne for ligne in rangees if largeur(ligne) >= 80] == []
@@ -510,6 +525,7 @@ def test_une_citation_trop_longue_ne_commence_jamais_une_rangee(projet: Projet) 
 
 ENCODAGES = {
     "cp1252": {"PYTHONIOENCODING": "cp1252"},
+    "latin-1": {"PYTHONIOENCODING": "latin-1"},
     "ascii": {"PYTHONIOENCODING": "ascii"},
     "sans locale": {
         "LC_ALL": "C",
@@ -533,19 +549,27 @@ def test_un_encodage_pauvre_montre_des_codes_et_n_arrete_rien(copie: Path, cas: 
         )
     assert (fini.returncode, fini.stderr) == (0, b"")
     assert (copie / "brouillons" / "ticket-local.txt").read_bytes() == texte.encode()
-    sortie = fini.stdout.decode("cp1252" if cas == "cp1252" else "ascii")
+    codec = "ascii" if cas == "sans locale" else cas
+    sortie = fini.stdout.decode(codec)
     lignes = [ligne for ligne in sortie.splitlines() if ligne.startswith("| ")]
     proposition = "".join(ligne[2:] for ligne in lignes).partition("Merci d'avance.")[2]
-    attendu = "12 € l’œuvre" if cas == "cp1252" else "12 <U+20AC> l<U+2019><U+0153>uvre"
-    assert attendu in proposition and "<U+6F22>" * 40 in proposition and "?" not in proposition
+    attendu = "12\u202f€ l’œuvre".encode(codec, "backslashreplace").decode(codec)
+    assert attendu in proposition and "\\u6f22" * 40 in proposition and "?" not in proposition
     assert re.findall(r"\S\?|\?\S", sortie) == []  # ceux du script et du ticket sont entre deux espaces
     assert max(map(len, lignes)) < 80
+
+
+def test_des_lignes_vides_a_verifier_sont_comptees_aussi() -> None:
+    texte = "a" + 9 * "\n  " + "\nb"
+    points = [Point(0, len(texte), FAMILLES[0])]
+    peinte = capter(lambda: draft_ticket.montrer(draft_ticket.visible(texte, points)))
+    assert sans_couleurs(peinte) == "| a\n| ‹9 lignes vides›\n| b\n"
 
 
 def test_une_surbrillance_se_ferme_a_chaque_rangee_et_passe_a_la_ligne() -> None:
     """Le passage couvre trois lignes, dont une vide ; aucune marque n'atteint l'écran."""
     points = [Point(2, 12, FAMILLES[0])]
-    peinte = capter(lambda: draft_ticket.montrer(draft_ticket.marquer("a abc\n\ndefgh b", points)))
+    peinte = capter(lambda: draft_ticket.montrer(draft_ticket.visible("a abc\n\ndefgh b", points)))
     assert surbrillances(peinte) == "abcdefgh" and caches(sans_couleurs(peinte)) == []
 
 

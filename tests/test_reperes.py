@@ -306,7 +306,7 @@ def test_un_texte_sain_n_affiche_aucune_liste(projet: Projet) -> None:
     assert "À vérifier" not in bilan.out and bilan.code == 0
 
 
-def test_sans_couleur_trente_points_au_plus_sont_cites_par_famille(projet: Projet) -> None:
+def test_sans_couleur_une_trentaine_de_points_sont_cites_par_famille(projet: Projet) -> None:
     texte = "Bonjour, " + ", ".join(f"{nombre} euros" for nombre in range(100, 200))
     with servir(lecture(), brouillon(texte)) as serveur:
         sortie = projet.lancer("ticket-local", "--modele", "essai", OPENAI_BASE_URL=serveur.adresse).out
