@@ -429,12 +429,13 @@ def visible(texte: str, points: Iterable[Point] = ()) -> str:
     """Un texte du dehors, l'invisible en codes (`‹U+202E›`), les points entre marques."""
     permis = {rang for liant in re.finditer(LIANTS, texte) for rang in range(*liant.span())}
     marques = {rang for debut, fin, _ in points for rang in range(debut, fin)}
+    noms = {signe: f"{unicodedata.category(signe)} {unicodedata.name(signe, '')}" for signe in set(texte)}
+    caches = {signe for signe in noms if re.search(INVISIBLE, noms[signe])}
     vu, accents = "", 0
     for rang, signe in enumerate(texte):
-        categorie = unicodedata.category(signe)
-        accents = accents + 1 if categorie in ("Mn", "Me") else 0  # plus de 4 débordent
-        cache = accents > 4 or re.search(INVISIBLE, f"{categorie} {unicodedata.name(signe, '')}")
-        code = f"‹U+{ord(signe):04X}›" if cache and rang not in permis else signe
+        accents = accents + 1 if noms[signe][:2] in ("Mn", "Me") else 0  # plus de 4 débordent
+        cache = (accents > 4 or signe in caches) and rang not in permis
+        code = f"‹U+{ord(signe):04X}›" if cache else signe
         vu += f"{A_VERIFIER}{code}{FIN}" if rang in marques and signe != "\n" else code
     return vu.replace(f"{FIN}{A_VERIFIER}", "").replace("\t", "    ")
 
@@ -453,7 +454,7 @@ def en_ligne(texte: str, longueur: int = 200) -> str:
 def taille(texte: str) -> str:
     """« 1 ligne, 42 caractères »."""
     lignes = texte.removesuffix("\n").count("\n") + 1
-    return f"{lignes} ligne{'s' * (lignes > 1)}, {len(texte)} caractères"
+    return f"{lignes} ligne{'s' * (lignes > 1)}, {len(texte)} caractère{'s' * (len(texte) > 1)}"
 
 
 @cache
@@ -475,14 +476,15 @@ def fenetre(flux: TextIO) -> tuple[int, int]:
 
 def replier(ligne: str, largeur: int) -> Iterator[str]:
     """Coupe une ligne en rangées de `largeur` colonnes, entre deux mots si possible."""
-    rangee = ""
+    rangee, occupe = "", 0
     for signe in ligne:
-        while sum(map(colonnes, rangee + signe)) > largeur:
+        while occupe + colonnes(signe) > largeur:
             coupe = rangee.rfind(" ") + 1 or len(rangee)
             ouverte = "".join(COULEURS.keys() & rangee[:coupe].rpartition(FIN)[2])
             yield rangee[:coupe] + (FIN if ouverte else "")  # fermée ici, rouverte là
             rangee = ouverte + rangee[coupe:]
-        rangee += signe
+            occupe = sum(map(colonnes, rangee))
+        rangee, occupe = rangee + signe, occupe + colonnes(signe)
     yield rangee
 
 
@@ -1034,12 +1036,13 @@ def enregistrer(ticket: Ticket, texte: str, brouillon_montre: bytes | None) -> N
     contenu, dossier = texte.encode(), DOSSIER / "brouillons"
     try:
         dossier.mkdir(exist_ok=True)
-        if not reserver(dossier) or relire_brouillon(ticket) != brouillon_montre:
-            faute = "Le brouillon a changé, ou un autre s'enregistre"
-            raise Arret(f"{faute} : rien n'a été remplacé ; relancez.", ECHEC)
-        remplacer(ticket, contenu, brouillon_montre)
-        if lire_fichier(DOSSIER / ticket.nom) != contenu:
-            raise Interdit("ce n'est pas le texte approuvé")
+        with reserver(dossier) as libre:
+            if not libre or relire_brouillon(ticket) != brouillon_montre:
+                faute = "Le brouillon a changé, ou un autre s'enregistre"
+                raise Arret(f"{faute} : rien n'a été remplacé ; relancez.", ECHEC)
+            remplacer(ticket, contenu, brouillon_montre)
+            if lire_fichier(DOSSIER / ticket.nom) != contenu:
+                raise Interdit("ce n'est pas le texte approuvé")
     except Interdit as erreur:
         raise Arret(f"Écrit, non relu tel quel : {ticket.nom} : {erreur}.", ECHEC) from None
     except OSError as erreur:
@@ -1049,17 +1052,21 @@ def enregistrer(ticket: Ticket, texte: str, brouillon_montre: bytes | None) -> N
         raise Arret(f"{phrase} ; corrigez cela, puis relancez.", ECHEC) from erreur
 
 
-def reserver(dossier: Path) -> bool:
-    """Réserve le dossier jusqu'à la fin du programme ; faux si un autre lancement l'a fait."""
+@contextmanager
+def reserver(dossier: Path) -> Iterator[bool]:
+    """Pendant ce bloc, vrai si aucun autre lancement n'enregistre ici."""
     if os.name == "nt":  # Windows n'ouvre pas un dossier : la vérification seule
-        return True
+        yield True
+        return
     import fcntl
 
+    descripteur, libre = os.open(dossier, os.O_RDONLY), True
     try:
-        fcntl.flock(os.open(dossier, os.O_RDONLY), fcntl.LOCK_EX | fcntl.LOCK_NB)
+        fcntl.flock(descripteur, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except OSError as erreur:  # un partage réseau peut n'avoir aucun verrou
-        return not isinstance(erreur, BlockingIOError)
-    return True
+        libre = not isinstance(erreur, BlockingIOError)
+    with defaire_ensuite(lambda: os.close(descripteur)):
+        yield libre
 
 
 def remplacer(ticket: Ticket, contenu: bytes, ancien: bytes | None) -> None:
