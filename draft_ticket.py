@@ -673,88 +673,61 @@ def lire_une_ligne() -> str:
 
 
 # --- Les points à vérifier ------------------------------------------------------------------
-
 FAMILLES = ("promesse", "fait accompli", "cause", "règle", "absent du ticket", "forme")
 # Ce qui n'engage à rien est un petit monde fermé, ce qui peut se promettre n'a pas de fin :
-# une clause est de la première sorte dont elle a un mot. Dans un mot, ^ est le début de la
-# clause, * des lettres, _ une espace, ~ des pronoms, + la fin d'un verbe ; le reste est de `re`.
-ECARTS = {  # ce qui est mis de côté
-    "demande ou reprise": r"""(?<!rendez)-(?:vous|nous|je|ils?|elles?|ce|t) merci
-        remerci* prie prions ^(?:ne_)?(?:nous_)?(?!vous|assez|chez|rendez)*[^r]ez besoin
-        please thank* vous_(?:dites|avai*)
-        ^(?!nous|je).{0,20}?\bvous_(?!n'|av|[pd]*vez|bénéf*|cons*|gard*)~*[^r]ez
-        ^.{0,9}\byou_(?!will|can|may|must|get|receive|do|are_[ce])*
-        (?:on|selon|d'après)_vo*""",
-    "politesse": """^hello désolé* navré* excus* regre* confuse?s? compr* mesur* soulag*
-        sincèr* relu lu reçu* noté* connaissance parvenu* dépend* au_sérieux reste
-        restons étudi+ examin+ regard+ vérifi+ compar+ interrog* repren* ver+ i+ li+
-        suggér* conseill+ écri* répond+ reviend+ tiend+ pour+ devons voulons permett+
-        partag* souhait* aid* demand+ espér* préf* signalé* sorry apolog* understand*
-        noted reply (?:get|come)_back""",
-    "réserve": """(?:nous|je)_n[e'] (?:we|i)_(?:*_)?*(?:not|n't) would could ^si ^if
-        ^pour ^to ^before ^dès ^quand ^when (?!devr)*r(?:ait|aient|iez|ions)""",
+# une clause est de la première sorte dont elle a un mot, donné par son début (\b l'arrête).
+SORTES = {
+    "demande ou reprise": r"""\b(?:\s?\?$|(?<!rendez)-(?:vous|nous|il|elle)|(?:re)?merci|prie\b|prions
+        |please|thank|besoin|(?:on|selon|d'après)\svo|vous\s(?:dites|avai|l'av)|^.{0,9}\byou\s(?!will|can)
+        |^(?!nous|je).{0,30}?\b(?!av|p[oe]u|dev|rend|chez|bénéf|conserv)\w*[^r]ez\b)""",
+    "politesse": r"""\b(?:^(?:bonjour|hello|dear|si|if|pour|to|before|dès|when)\b|désolé|navré|excus
+        |regre|compr|mesur|confus\b|sérieux|(?:re)?lu\b|reçu|parvenu|noté|signalé|connaissance|dépend
+        |restons|reste\b|écri|souhait|aid|préf|espér|félicit|(?:étudi|examin|regard|vérifi|compar
+        |interrog|repren|ver|li|conseill|suggér|répond|reviend|tiend|pour|permett)\w{0,3}(?:ons|rai|ra)\b
+        |devons|sorry|apolog|understand|noted|hope|reply|checking|(?:get|come)\sback|(?:nous|je)\sn[e']
+        |(?:we|i)\s(?:\w+\s)?\w*(?:not|n't)\b|would|(?!devr)\w*r(?:ait|aient|iez|ions)\b)""",
+    "promesse": r"""\b(?:\w*[^éf]r(?:a|ont)\b|vous\b.{0,40}[^é]rez\b|vous\s(?:bénéf|conserv)\w*ez\b
+        |offert|d'accord|à\snos\sfrais|will\b|on\sits\sway|you\scan\b)""",
+    "cause": r"""\b(?:car\b|parce\squ|en\sraison|à\scause|suite\sà|d(?:û|ue)s?\s(?:à|au)|\w*vien\w*\sd
+        |rupture|pannes?\b|erreur|because|due\sto|caused\sby)""",
+    "fait accompli": r"""\b(?:avons\b|j'ai\b|comme\sconvenu|(?:have|has|had)\b
+        |(?:we|i|is|are|was|were)\s(?:now\s|\w*ly\s)?\w*(?:ed|en)\b
+        |(?:est|sont|a|ont|été)\s(?:\w*ment\s|bien\s|déjà\s)?\w*(?:ée?s?|[iu][ts]?e?s?)\b)""",
+    "règle": r"""\b(?:couvr|cover|garanti|avez\sdroit|doi(?:t|vent)\b|must\b|peu(?:t|vent)\sêtre|jamais
+        |usually|^(?:l[ea]s?\s|l'|une?\s|ces?\s|cette\s|notre\s|the\s).*\.$)""",
 }
-SORTES = ECARTS | {  # ce qui est marqué, puis ce qui dit qui parle
-    "promesse": r"""(?!opéra)*ra (?!front)*ront (?!env)*[^é]rons (?!v)*rai
-        vous\b.{0,40}\b*[^é]rez vous_(?:bénéf|cons|gard)*ez vous_(?:est|sont)_*
-        vous_êtes_*_(?:couv|remb|exon|disp)* (?:une?|le|la)_*_vous_*e n'avez_rien
-        offert* d'accord_pour à_nos_frais will *'ll (?:are|am|is|i'm|we're)_*ing
-        on_its_way you_(?:can|get|receive)""",
-    "cause": """en_raison à_cause suite_à faute_d* car parce_qu* ruptures? pannes?
-        erreurs? vien*_d* (?:d(?:û|ue|us|ues)|liée?s?|tient)_(?:à|aux?) because due_to
-        caused_by which_is_why""",
-    "règle": """couvr* prévoi* garanti* (?:avez|ouvre)_droit doi(?:t|vent) conformément
-        en_charge sans_rendez* vous_pouvez peu(?:t|vent)_être jamais terms must cover*
-        entitle* usually""",
-    "fait accompli": """avons j'ai sommes comme_convenu v(?:ien|en)*_d* have has had
-        (?:is|are)_now (?:we|i|is|are|was|were)_(?:*ly_)?*(?:ed|en)
-        (?:est|sont|a|ont|été)_(?:*ment_|bien_|déjà_|désormais_)?(?:*ée?s?|*[iu][ts]?e?s?|clos)""",
-    "en notre nom": "nous_~(?:*ons|sommes) je j'* we i",
-    "sujet": "^l[ea]s? ^l'* ^une? ^ces? ^cette ^notre ^toute ^the ^all",
-    "souhait": "veux voudrais aimerais demand* merci want please",
-}
-SIGNES = {"*": r"\w*", "_": " ", "+": "s?ons|e?r(?:ons|ai|a)", "~": r"(?:\w{1,4}[ ']){0,4}"}
+NOUS = r"\b(?:nous\b.{0,40}ons\b|nous sommes|je\b|j'|we\b|i\b)"
+SOUHAIT = r"\?|veux|voudrais|aimerais|demand|merci|want|please"
 # Une clause finit avec la phrase, la ligne, une virgule, une parenthèse, un tiret ou un « et ».
-CLAUSE = r"(?:\d\d?[.)] )?.+?(?:[.!?;:]+(?!\w)|, (?!\d)|[()]| [-–—] |\b(?:et|and|mais|but)\b|$)"
-
-# Une case se lit valeur=mots de même sens ; la valeur d'un mois est son numéro.
-CASES = {
-    "NOMBRE": """1=un,une,one 2=deux,two 3=trois,three 4=quatre,four 5=cinq,five 6=six
-        7=sept,seven 8=huit,eight 9=neuf,nine 10=dix,ten 11=onze 12=douze,twelve
-        13=treize 14=quatorze 15=quinze 16=seize 20=vingt,twenty 30=trente,thirty
-        40=quarante 50=cinquante 60=soixante 80=quatre-vingts,quatre-vingt
-        100=cents,cent,hundred 1000=mille""",
-    "UNITE": """€=€,euros,euro,eur £=£,pounds %=% h=heures,heure,hours,hour,h,am
-        min=minutes,minute,min j=jours,jour,days,day,j s=semaines,semaine,weeks,week
-        m=mois,months,month an=ans,an,years,year rang=er,ère,ème,e,st,nd,rd,th""",
-    "MOIS": """1=janvier,january 2=février,february 3=mars,march 4=avril,april 5=mai,may
-        6=juin,june 7=juillet,july 8=août,aout,august 9=septembre,september
-        10=octobre,october 11=novembre,november 12=décembre,december""",
-    "JOUR": """0=lundi,monday 1=mardi,tuesday 2=mercredi,wednesday 3=jeudi,thursday
-        4=vendredi,friday 5=samedi,saturday 6=dimanche,sunday""",
-}
-LUES = re.findall(r"(\S+)=(\S+)", " ".join(CASES.values()))
-VALEURS = {mot: valeur for valeur, mots in LUES for mot in mots.split(",")}
-# Adresses, téléphones, références, jours, puis noms ; « 2. » et « 24h/24 » ne sont rien.
-TEXTES = r"""^\d\d?[.)] |\b24 ?h\w* ?(?:/|sur) ?24\b|\b7 ?j\w* ?(?:/|sur) ?7\b
-    |(?P<texte>\b[\w.+-]{1,64}@[\w.-]{1,64}\w|(?:https?://|\bwww\.)[^\s<>"')\]]*[\w/]
-    |\b[\w-]{1,64}\.(?:com|fr|net|org|eu|io)\b(?:/[^\s<>"')\]]*[\w/])?
-    |(?:\+|\b0)\d?(?:[ .()-]{0,2}\d){8,20}\b|\b(?=[a-z-]{0,30}\d)(?!\d+([a-z]+\d{0,2})?\b(?!-))[\w-]+
-    |\b(?:JOUR|(?:après-)?demain|hier|aujourd'hui|tomorrow|today|yesterday|ce soir)\b)
-    |(?:(?<=[\w,;)] )|(?<=\bm\. )|(?<=\bmme\. )|(?<=\b[ld]'))
-    (?!(?:MOIS|JOUR|monsieur|madame|mme|mrs|internet)\b)
-    (?-i:[A-ZÀ-Þ][\w']*[a-zß-ÿ]\w+)(?P<nom>)"""
-# Un nombre et son unité, avant (£25, March 3rd) ou après (30 €, 15 mars, 15/03, 14 h 30).
-NOMBRES = r"""(?=[\d€£]|\b[^\W\d_])(?:(?P<avant>[€£]|MOIS\b) ?)?
-    (?P<nombre>\d{1,3}(?:[ .,]\d{3})+(?!\d)(?:[.,]\d\d?)?|\d{1,15}(?:[.,]\d{1,9})?
-    |\bNOMBRE(?:[ -](?:et )?NOMBRE){0,5}\b)(?:[ -]?(?:de |of |d')?
-    (?:(?P<apres>UNITE|MOIS)(?![^\W\d])|/0?(?P<mois>\d\d?)(?:/\d{2,4})?\b)
-    (?:(?<=[h€s]) ?(?P<reste>\d\d)\b(?! ?(?:€|EUR|%|h)))?)?"""
-FORME = r"""\[[^\]\n.…]{2,80}\](?:\([^)\n]{1,200}\))?|\{\{?[^{}\n]{1,40}\}\}?|_{3,}|\.{4,}|```
-    |\([^()\n]{0,40}\b(?:à (?:insérer|compléter)|to (?:insert|add))\b[^()\n]{0,20}\)|�|ã[©¨ §´]
-    |<[a-z][\w '-]{1,30}>|\bx{3,}\b|\bx\w?(?:[/.: -]x{2,})+|\b(?:todo|tbd|à compléter)\b
-    |^(?:voici|here is|here's|below is)\b.{0,60}\b(?:brouillon|réponse|draft|reply)\b
-    |(\*\*?|__|`)[^*\s_`][^*\n`]{0,200}\1|^(?:#{1,6} .*|\* .*|---+ ?$|\|.+\|)"""
+CLAUSE = r"(?m)(?:\d\d?[.)] )?.+?(?:[.!?;:]+(?!\w)|, (?!\d)|[()]| [-–—] |\b(?:et|and|mais|but)\b|$)"
+RACINE = r"\b(?!votre|notre|cette)[^\W\d_]{4,5}"  # la même pour remboursé et rembourser
+# Une case se lit valeur=mots de même sens : nombres ; unités ; mois, par leur numéro ; jours.
+CASES = """1=un|une|one 2=deux|two 3=trois|three 4=quatre|four 5=cinq|five 6=six 7=sept|seven
+    8=huit|eight 9=neuf|nine 10=dix|ten 11=onze|eleven 12=douze|twelve 13=treize 14=quatorze
+    15=quinze 16=seize 20=vingt|twenty 30=trente|thirty 40=quarante 50=cinquante 60=soixante
+    80=quatre-vingts|quatre-vingt 100=cents|cent|hundred 1000=mille ; €=€|eur|euro £=£|pound %=%
+    min=min|minute h=h|heure|hour j=j|jour|day s=semaine|week m=mois|month an=an|year ;
+    1=janvier|january 2=février|february 3=mars|march 4=avril|april 5=mai|may 6=juin|june
+    7=juillet|july 8=août|august 9=septembre|september 10=octobre|october 11=novembre|november
+    12=décembre|december ; 0=lundi|monday 1=mardi|tuesday 2=mercredi|wednesday 3=jeudi|thursday
+    4=vendredi|friday 5=samedi|saturday 6=dimanche|sunday"""
+VALEURS = {mot: valeur for valeur, mots in re.findall(r"(\S+)=(\S+)", CASES) for mot in mots.split("|")}
+NOMBRE, UNITE, MOIS, JOUR = ("|".join(re.findall(r"=(\S+)", table)) for table in CASES.split(";"))
+# Un nombre et son unité, avant (£25, March 3rd) ou après (30 €, 15 mars, 15/03) ; 14 h 30 vaut 14,3.
+NOMBRES = rf"""(?x)(?=[\d€£]|\b[^\W\d])(?:([€£]|\b(?:{MOIS})\b)\s?)?(\d+(?:[ .,]\d\d\d\b)*(?:[.,:]\d+
+    |\s?(?:h|heures|€)\s?\d\d\b)?|\b(?:{NOMBRE})(?:[ -](?:et\s)?(?:{NOMBRE})){{0,5}}\b)(?:er|st|nd|rd|th)?
+    (?:[ -]?(?:de\s|of\s|d')?({UNITE}|{MOIS}|/\d\d?)s?(?!\w)(?:/\d+)?)?"""
+# « 2. », « 1er » et « 24h/24 » ne sont rien ; puis adresses, téléphones, références, jours et noms.
+FAITS = rf"""^\d\d?[.)]\s|\b\d+(?:er?|[èe]me|ère|st|nd|rd|th)\b(?!\s(?:{MOIS}))
+    |\b(?:24\s?h|7\s?j)\w*\s?(?:/|sur)\s?\d+|((?:\b(?:https?://|[\w.+-]{{1,64}}@)|\b[\w-]{{1,64}}\.
+    (?=(?:com|fr|net|org|eu|io)\b))\S*[\w/]|(?:\+|\b0)\d(?:[ .()-]{{0,2}}\d){{7,14}}\b
+    |\b(?:[^\W\d]+-?\d|\d+-\d\d\d)[\w-]*|\b(?:{JOUR}|demain|hier|ce\ssoir|aujourd'hui|tomorrow|today
+    |yesterday)\b|(?:(?<=[\w,;)][ ])|(?<=\bm\.\s)|(?<=\bmme\.\s)|(?<=\b[ld]'))
+    (?!(?:monsieur|madame|mme|mrs)\b)(?-i:[A-ZÀ-Þ]\w*[a-zß-ÿ]\w+))|{NOMBRES[4:]}"""
+FORME = rf"""[\[{{<]\s?[a-z][^\]}}>\n.@…]{{1,80}}[\]}}>]+|\bx{{2,}}\b|_{{3,}}|\.{{4,}}|�|ã[©¨ §´]|\btodo\b
+    |\([^()\n]{{0,40}}\bà\sinsérer\)|\bà\scompléter\b|(\*\*?|__|`)\w[^*\n`]{{0,200}}\1
+    |^(?:voici|here\sis|here's)\b.{{0,60}}\b(?:brouillon|réponse|draft|reply)\b|^\#+\s.*|^\*\s.*
+    |^---+\s?$|^\|.+\||^```|\b({JOUR})\s(?:le\s)?0?(\d\d?)\w*\s({MOIS})\s(\d\d\d\d)\b"""
 
 
 class Point(NamedTuple):  # un passage à relire, texte[debut:fin], et l'une des FAMILLES
@@ -763,122 +736,90 @@ class Point(NamedTuple):  # un passage à relire, texte[debut:fin], et l'une des
     famille: str
 
 
-@cache
-def motif(nom: str) -> re.Pattern[str]:
-    """Une sorte ou une expression, compilée au premier emploi."""
-    choix = "".join(map(str.strip, nom.splitlines()))
-    sens = {nom: "|".join(re.findall(r"[=,]([^,\s]+)", table)) for nom, table in CASES.items()}
-    if nom in SORTES:
-        choix, sens = rf"\b(?:{'|'.join(SORTES[nom].split())})\b", SIGNES
-    for signe in sens:
-        choix = choix.replace(signe, f"(?:{sens[signe]})")
-    return re.compile(choix, re.MULTILINE | (re.IGNORECASE if nom is TEXTES else 0))
-
-
 def plier(texte: str) -> tuple[str, list[int]]:
     """Le texte sans signe invisible ni espace doublée, et le rang de chaque signe."""
     texte = re.sub(r"[^\S\n]", " ", texte).replace("’", "'").replace("İ", "I")
-    texte = re.sub(r"(?<=[\w,])\n(?=[a-zà-ÿ])", " ", texte)  # phrase repliée
-    texte = re.sub(r"(?<=\d):(?=\d\d\b)", "h", texte)
     texte = texte.replace("demi-heure", "30 minutes").replace("quart d'heure", "15 minutes   ")
-    caches = re.escape("".join(signe for signe in set(texte) - {"\n"} if visible(signe) != signe))
-    rangs = [garde.start() for garde in re.finditer(rf"(?s)(?![\0{caches}]|(?<=[ \n]) ).", texte)]
+    texte = re.sub(r"(?<=[\w,])\n(?=[a-zà-ÿ])", " ", texte)  # une phrase repliée
+    texte = re.sub(r"(?<=[ \n]) ", "\0", texte)  # une espace doublée se cache aussi
+    caches = {signe for signe in set(texte) - {"\n"} if visible(signe) != signe}
+    rangs = [rang for rang, signe in enumerate(texte) if signe not in caches]
     return "".join(texte[rang] for rang in rangs), rangs
 
 
-def racines(texte: str) -> set[str]:
-    """Le début des mots longs : le même pour remboursé et rembourser."""
-    return {mot[:5] for mot in re.findall(r"(?<!\w)(?!votre|notre|cette)[^\W\d_]{4,}", texte)}
-
-
-def affirmations(bas: str, source: str) -> Iterator[tuple[int, int, str]]:
-    """Les clauses dites en notre nom, par élimination."""
-    dites = [dite for dite in re.findall(r"[^\n.!?]+[\n.!?]?", source) if dite[-1] != "?"]
-    connues = racines(" ".join(dite for dite in dites if not motif("souhait").search(dite)))
-    ecart = False  # une demande écarte aussi la suite de sa phrase
-    for trouvee in motif(CLAUSE).finditer(bas):
-        clause = trouvee[0].lstrip(" -•,")
-        sorte = next((nom for nom in SORTES if motif(nom).search(clause)), "")
-        engage = sorte == "promesse" or motif("en notre nom").search(clause)
-        sujet = motif("sujet").match(clause) and re.search(r"[.!;:]$|\b(?:est|sont|is)\b", clause)
-        ecart = sorte == "demande ou reprise" or clause.endswith("?") or (ecart and not engage)
-        lues = racines(clause)
+def affirmations(plie: str, source: str) -> Iterator[tuple[int, int, str]]:
+    """Les clauses dites en notre nom, par élimination ; une demande écarte la suite de sa phrase."""
+    dites = [dite for dite in re.findall(r"[^\n.!?]+[\n.!?]?", source) if not re.search(SOUHAIT, dite)]
+    connues, ecart = set(re.findall(RACINE, " ".join(dites))), False
+    for trouvee in re.finditer(CLAUSE, plie):
+        clause = trouvee[0].lower().lstrip(" -•,")
+        sorte = next((nom for nom in SORTES if re.search(SORTES[nom], clause, re.VERBOSE)), "")
+        engage = sorte == "promesse" or re.search(NOUS, clause)
+        ecart = sorte == "demande ou reprise" or (ecart and not engage)
+        lues = set(re.findall(RACINE, clause))
         neuve = len(lues - connues) >= max(2, len(lues) / 2)
-        if not ecart and sorte not in ECARTS and (engage or (neuve and (sujet or sorte in FAMILLES))):
-            famille = sorte if sorte in FAMILLES else "promesse" if engage else "règle"
-            yield trouvee.end() - len(clause), trouvee.end(), famille
-        ecart = ecart and trouvee[0][-1] not in ".!?"
+        if not ecart and sorte != "politesse" and (engage or (neuve and sorte)):
+            yield trouvee.end() - len(clause), trouvee.end(), sorte or "promesse"
+        ecart = ecart and clause[-1:] not in ".!?"
 
 
 @cache
-def lire_valeur(avant: str, nombre: str, apres: str, mois: str, reste: str) -> tuple[float, str]:
-    """La valeur des groupes de NOMBRES, et celle de l'unité ou du mois."""
-    total = 0.0
+def lire_valeur(avant: str, nombre: str, apres: str) -> tuple[float, str]:
+    """La valeur d'un nombre, en chiffres ou en lettres, et celle de son unité ou de son mois."""
+    total, unite = 0.0, VALEURS.get(apres or avant, apres.lstrip("/0"))
+    if nombre[:1].isdigit():
+        return float(re.sub(r"[,:€]|h[a-z]*", ".", re.sub(r" |[.,](?=\d{3}\b)", "", nombre))), unite
     for mot in re.split(r" |-(?!vingt)", nombre):
         rang = int(VALEURS.get(mot, 0))
         total = max(total, 1) * rang if rang >= 100 else total + rang
-    if nombre[0].isdigit():
-        total = float(re.sub(r"[ .,](?=\d{3}\b)", "", nombre).replace(",", "."))
-    unite = mois or VALEURS.get(apres or avant, "")
-    return total + int(reste or 0) / 100, unite  # 14 h 30, 12 € 50
+    return total, unite
 
 
 def faits(plie: str, source: str) -> Iterator[tuple[int, int, str]]:
-    """Les nombres, dates, références, adresses et noms que le ticket n'a pas."""
-    mots = re.findall(r"[^\W_]+", source)
-    serre, connus = "".join(mots), set(mots)
-    # Une ligne sans ponctuation finale est une signature : ses noms ne sont rien.
-    corps = re.sub(r"(?m)^.*[^.!?:;, \n] ?$", lambda ligne: ligne[0].lower(), plie)
-    for fait in motif(TEXTES).finditer(corps):
-        lu = re.sub(r"[\W_]", "", fait[0].lower())
-        lu = lu[-9:] if lu.isdigit() else lu  # 06 et +33 6
-        connu = lu in connus or ((fait["texte"] or len(lu) > 6) and lu in serre)
-        if fait.lastgroup and not connu:
-            yield *fait.span(), "absent du ticket"
-    lus = {lire_valeur(*groupes) for groupes in motif(NOMBRES).findall(source)}
-    nus = [*(nombre for nombre, _ in lus), *map(float, re.findall(r"\d{3,15}", source))]
-    lus |= {(nombre, "*") for nombre in [*nus, 1, 2, 9, 100, 1000]}  # « à neuf »
-    reste = motif(TEXTES).sub(lambda fait: "_" * len(fait[0]), plie).lower()
-    for fait in motif(NOMBRES).finditer(reste):
-        nombre, unite = lire_valeur(*fait.groups(""))
-        if unite != "rang" and not lus & {(nombre, unite or "*"), (nombre, ""), (nombre, "rang")}:
+    """Les nombres, dates, références, adresses et noms absents du ticket, hors signature (sans point)."""
+    serre, connus = re.sub(r"[\W_]", "", source), set(re.findall(r"[^\W_]+", source))
+    lus = {lire_valeur(*groupes) for groupes in re.findall(NOMBRES, source)}
+    lus |= {(nombre, "*") for nombre in [*dict(lus), 0, 1, 2, 9, 100, 1000]}  # « à neuf »
+    corps = re.sub(r"(?m)^.*[^.!?:;, \n] ?$", lambda ligne: ligne[0].lower(), plie)  # signature
+    for fait in re.finditer(FAITS, corps, re.IGNORECASE | re.MULTILINE | re.VERBOSE):
+        texte, *groupes = (groupe.lower() for groupe in fait.groups(""))
+        lu = re.sub(r"^\+33|^0|[^\w€£%]|_", "", fait[0].lower())
+        nombre, unite = lire_valeur(*groupes)
+        absent = not lus & {(nombre, unite or "*"), (nombre, "")}
+        if texte:
+            absent = lu not in serre or (len(lu) < 7 and lu.isalpha())
+        if absent and lu not in connus:
             yield *fait.span(), "absent du ticket"
 
 
-def formes(bas: str, source: str) -> Iterator[tuple[int, int, str]]:
-    """Champs à remplir, Markdown, jour impossible, copie, autre langue."""
-    for trouve in motif(FORME).finditer(bas):
-        if trouve[0] not in source:
-            yield *trouve.span(), "forme"
-    for date in motif(r"(JOUR) (?:le )?(\d\d?)\w* (MOIS) (\d{4})\b").finditer(bas):
-        jour, mois = int(VALEURS[date[1]]), int(VALEURS[date[3]])
-        with suppress(ValueError):  # le 31 avril
-            if calendar.weekday(int(date[4]), mois, int(date[2])) != jour:
-                yield *date.span(), "forme"
-    mots = list(re.finditer(r"[^\W\d_]+", bas))
-    lus, dits = [mot[0] for mot in mots], re.findall(r"[^\W\d_]+", re.sub(r"(?m)^>.*", "", source))
+def a_refaire(bas: str, source: str) -> bool:
+    """Vrai si le brouillon recopie le message, ou n'est pas dans la langue de la personne."""
+    dits, lus = (re.findall(r"[^\W\d_]+", dit) for dit in (re.sub(r"(?m)^>.*", "", source), bas))
     suites = set(zip(dits, dits[1:], dits[2:], dits[3:]))
-    copies = [rang for rang in range(len(lus)) if tuple(lus[rang : rang + 4]) in suites]
-    if len(lus) > 15 and len(copies) >= 0.35 * len(lus):
-        yield mots[copies[0]].start(), mots[copies[-1] + 3].end(), "forme"
+    copies = sum(suite in suites for suite in zip(lus, lus[1:], lus[2:], lus[3:]))
     for outils in ("le les des une pour vous nous votre je", "the and you your for with is this"):
         lue, ecrite = (sum(mot in outils.split() for mot in m) / len(m or "-") for m in (dits[:70], lus))
         if lue > 0.05 and ecrite < 0.03 and len(set(lus)) > 7:
-            yield 0, min(60, len(bas)), "forme"
+            return True
+    return copies >= max(6, 0.35 * len(lus))
+
+
+def formes(bas: str) -> Iterator[tuple[int, int, str]]:
+    """Champs à remplir, signes abîmés, brouillon qui parle de lui-même, Markdown, faux jours."""
+    for trouve in re.finditer(FORME, bas, re.MULTILINE | re.VERBOSE):
+        _, jour, rang, mois, an = trouve.groups("")
+        semaines = calendar.monthcalendar(int(an), int(VALEURS[mois])) if an else []
+        if rang not in (str(semaine[int(VALEURS[jour])]) for semaine in semaines):
+            yield *trouve.span(), "forme"
 
 
 def points_a_verifier(texte: str, ticket: Ticket) -> list[Point]:
     """Les passages à relire de près, dans l'ordre du texte : jamais un verdict."""
     plie, rangs = plier(texte)
-    source = re.sub(r"‹U\+[0-9A-F]+›", "", f"{ticket.sujet}.\n{ticket.message}")
-    bas, source = plie.lower(), plier(source)[0].lower()
-    trouves = [*affirmations(bas, source), *faits(plie, source), *formes(bas, source)]
-    points, fins = [], dict.fromkeys(FAMILLES, 0)
-    for debut, fin, famille in sorted(trouves):
-        if rangs[debut] >= fins[famille]:
-            fins[famille] = rangs[fin - 1] + 1
-            points.append(Point(rangs[debut], fins[famille], famille))
-    return points
+    source = plier(re.sub(r"‹U\+[0-9A-F]+›", "", f"{ticket.sujet}.\n{ticket.message}"))[0].lower()
+    trouves = [*affirmations(plie, source), *faits(plie, source)]
+    trouves += [(0, len(plie), "forme")] if a_refaire(plie.lower(), source) else formes(plie.lower())
+    return [Point(rangs[debut], rangs[fin - 1] + 1, famille) for debut, fin, famille in sorted(trouves)]
 
 
 # --- Le ticket ------------------------------------------------------------------------------

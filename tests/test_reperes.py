@@ -222,7 +222,7 @@ def test_la_langue_se_juge_sur_ce_que_la_personne_a_ecrit() -> None:
     ],
 )
 def test_un_nombre_se_lit_en_chiffres_et_en_lettres(ecriture: str, nombre: float) -> None:
-    assert lire_valeur("", ecriture, "", "", "") == (nombre, "")
+    assert lire_valeur("", ecriture, "") == (nombre, "")
 
 
 @pytest.mark.parametrize(
