@@ -677,57 +677,71 @@ FAMILLES = ("promesse", "fait accompli", "cause", "règle", "absent du ticket", 
 # Ce qui n'engage à rien est un petit monde fermé, ce qui peut se promettre n'a pas de fin :
 # une clause est de la première sorte dont elle a un mot, donné par son début (\b l'arrête).
 SORTES = {
-    "demande ou reprise": r"""\b(?:\s?\?$|(?<!rendez)-(?:vous|nous|il|elle)|(?:re)?merci|prie\b|prions
-        |please|thank|besoin|(?:on|selon|d'après)\svo|vous\s(?:dites|avai|l'av)|^.{0,9}\byou\s(?!will|can)
-        |^(?!nous|je).{0,30}?\b(?!av|p[oe]u|dev|rend|chez|bénéf|conserv)\w*[^r]ez\b)""",
-    "politesse": r"""\b(?:^(?:bonjour|hello|dear|si|if|pour|to|before|dès|when)\b|désolé|navré|excus
-        |regre|compr|mesur|confus\b|sérieux|(?:re)?lu\b|reçu|parvenu|noté|signalé|connaissance|dépend
-        |restons|reste\b|écri|souhait|aid|préf|espér|félicit|(?:étudi|examin|regard|vérifi|compar
-        |interrog|repren|ver|li|conseill|suggér|répond|reviend|tiend|pour|permett)\w{0,3}(?:ons|rai|ra)\b
-        |devons|sorry|apolog|understand|noted|hope|reply|checking|(?:get|come)\sback|(?:nous|je)\sn[e']
-        |(?:we|i)\s(?:\w+\s)?\w*(?:not|n't)\b|would|(?!devr)\w*r(?:ait|aient|iez|ions)\b)""",
+    "demande ou reprise": r"""\b(?:\s?\?$|(?<!rendez)-(?:vous|nous|il|elle)|(?:re)?merci|prie\b
+        |prions|please|thank|besoin|(?:on|selon|d'après)\svo|vous\s(?:dites|avai|l'av)
+        |^(?!nous|je).{0,30}?\b(?!av|p[oe]u|dev|rend|chez|bénéf|conserv)\w*[^r]ez\b
+        |^.{0,9}\byou\s(?!will|can))""",
+    "politesse": r"""\b(?:^(?:bonjour|hello|dear|si|if|pour|to|before|dès|when)\b|désolé|navré
+        |excus|regre|compr|mesur|confus\b|sérieux|(?:re)?lu\b|reçu|parvenu|noté|signalé|partage
+        |connaissance|dépend|restons|reste\b|écri|souhait|aid|préf|espér|félicit|devons|voulons
+        |(?:étudi|examin|regard|vérifi|compar|interrog|repren|ver|li|conseill|suggér|répond
+        |reviend|tiend|pour|permett)\w{0,3}(?:ons|rai|ra)\b|sorry|apolog|understand|noted|hope
+        |reply|checking|(?:get|come)\sback|(?:nous|je)\sn[e']|would
+        |(?:we|i)\s(?:\w+\s)?\w*(?:not|n't)\b|(?!devr)\w*r(?:ait|aient|iez|ions)\b)""",
     "promesse": r"""\b(?:\w*[^éf]r(?:a|ont)\b|vous\b.{0,40}[^é]rez\b|vous\s(?:bénéf|conserv)\w*ez\b
-        |offert|d'accord|à\snos\sfrais|will\b|on\sits\sway|you\scan\b)""",
-    "cause": r"""\b(?:car\b|parce\squ|en\sraison|à\scause|suite\sà|d(?:û|ue)s?\s(?:à|au)|\w*vien\w*\sd
-        |rupture|pannes?\b|erreur|because|due\sto|caused\sby)""",
+        |vous\sêtes\s\w+\s(?:couv|remb|exon|disp)|(?:un|une|l[ea])\s\w+\svous\s\w+e\b|n'avez\srien
+        |offert|d'accord|(?:à\snos|sans)\sfrais|will\b|'ll\b|(?:i'm|we're|are|is)\s\w+ing\b
+        |on\sits\sway|you\scan\b)""",
+    "cause": r"""\b(?:car\b|parce\squ|en\sraison|à\scause|suite\sà|faute\sd|rupture|pannes?\b|erreur
+        |(?:liée?s?|tient|d(?:û|ue)s?)\s(?:à|au)|\w*vien\w*\sd|because|due\sto|caused\sby)""",
     "fait accompli": r"""\b(?:avons\b|j'ai\b|comme\sconvenu|(?:have|has|had)\b
         |(?:we|i|is|are|was|were)\s(?:now\s|\w*ly\s)?\w*(?:ed|en)\b
         |(?:est|sont|a|ont|été)\s(?:\w*ment\s|bien\s|déjà\s)?\w*(?:ée?s?|[iu][ts]?e?s?)\b)""",
-    "règle": r"""\b(?:couvr|cover|garanti|avez\sdroit|doi(?:t|vent)\b|must\b|peu(?:t|vent)\sêtre|jamais
-        |usually|^(?:l[ea]s?\s|l'|une?\s|ces?\s|cette\s|notre\s|the\s).*\.$)""",
+    "règle": r"""\b(?:couvr|cover|garanti|(?:avez|ouvre)\sdroit|conformément|prévoi|en\scharge
+        |sans\srendez|vous\spouvez|doi(?:t|vent)\b|peu(?:t|vent)\sêtre|jamais|must\b|terms\b
+        |entitle|usually|^(?:l[ea]s?\s|l'|une?\s|ces?\s|cette\s|notre\s|the\s).*\.$)""",
 }
 NOUS = r"\b(?:nous\b.{0,40}ons\b|nous sommes|je\b|j'|we\b|i\b)"
 SOUHAIT = r"\?|veux|voudrais|aimerais|demand|merci|want|please"
 # Une clause finit avec la phrase, la ligne, une virgule, une parenthèse, un tiret ou un « et ».
 CLAUSE = r"(?m)(?:\d\d?[.)] )?.+?(?:[.!?;:]+(?!\w)|, (?!\d)|[()]| [-–—] |\b(?:et|and|mais|but)\b|$)"
 RACINE = r"\b(?!votre|notre|cette)[^\W\d_]{4,5}"  # la même pour remboursé et rembourser
-# Une case se lit valeur=mots de même sens : nombres ; unités ; mois, par leur numéro ; jours.
-CASES = """1=un|une|one 2=deux|two 3=trois|three 4=quatre|four 5=cinq|five 6=six 7=sept|seven
+# Une case se lit valeur=mots de même sens ; un mois et un jour ont leur numéro pour valeur.
+CASES = (
+    """1=un|une|one 2=deux|two 3=trois|three 4=quatre|four 5=cinq|five 6=six 7=sept|seven
     8=huit|eight 9=neuf|nine 10=dix|ten 11=onze|eleven 12=douze|twelve 13=treize 14=quatorze
     15=quinze 16=seize 20=vingt|twenty 30=trente|thirty 40=quarante 50=cinquante 60=soixante
-    80=quatre-vingts|quatre-vingt 100=cents|cent|hundred 1000=mille ; €=€|eur|euro £=£|pound %=%
-    min=min|minute h=h|heure|hour j=j|jour|day s=semaine|week m=mois|month an=an|year ;
-    1=janvier|january 2=février|february 3=mars|march 4=avril|april 5=mai|may 6=juin|june
-    7=juillet|july 8=août|august 9=septembre|september 10=octobre|october 11=novembre|november
-    12=décembre|december ; 0=lundi|monday 1=mardi|tuesday 2=mercredi|wednesday 3=jeudi|thursday
-    4=vendredi|friday 5=samedi|saturday 6=dimanche|sunday"""
-VALEURS = {mot: valeur for valeur, mots in re.findall(r"(\S+)=(\S+)", CASES) for mot in mots.split("|")}
-NOMBRE, UNITE, MOIS, JOUR = ("|".join(re.findall(r"=(\S+)", table)) for table in CASES.split(";"))
+    80=quatre-vingts|quatre-vingt 100=cents|cent|hundred 1000=mille""",
+    """€=€|eur|euro £=£|pound %=% min=min|minute h=h|heure|hour j=j|jour|day s=semaine|week
+    m=mois|month an=an|year""",
+    """1=janvier|january 2=février|february 3=mars|march 4=avril|april 5=mai|may 6=juin|june
+    7=juillet|july 8=août|august 9=septembre|september 10=octobre|october
+    11=novembre|november 12=décembre|december""",
+    """0=lundi|monday 1=mardi|tuesday 2=mercredi|wednesday 3=jeudi|thursday 4=vendredi|friday
+    5=samedi|saturday 6=dimanche|sunday""",
+)
+NOMBRE, UNITE, MOIS, JOUR = ("|".join(re.findall(r"=(\S+)", case)) for case in CASES)
+LUES = re.findall(r"(\S+)=(\S+)", " ".join(CASES))
+VALEURS = {mot: valeur for valeur, mots in LUES for mot in mots.split("|")}
 # Un nombre et son unité, avant (£25, March 3rd) ou après (30 €, 15 mars, 15/03) ; 14 h 30 vaut 14,3.
-NOMBRES = rf"""(?x)(?=[\d€£]|\b[^\W\d])(?:([€£]|\b(?:{MOIS})\b)\s?)?(\d+(?:[ .,]\d\d\d\b)*(?:[.,:]\d+
-    |\s?(?:h|heures|€)\s?\d\d\b)?|\b(?:{NOMBRE})(?:[ -](?:et\s)?(?:{NOMBRE})){{0,5}}\b)(?:er|st|nd|rd|th)?
+NOMBRES = rf"""(?x)(?=[\d€£]|\b[^\W\d])(?:([€£]|\b(?:{MOIS})\b)\s?)?
+    (\d+(?:[ .,]\d\d\d\b)*(?:[.,:]\d+|\s?(?:h|heures|€)\s?\d\d\b)?
+    |\b(?:{NOMBRE})(?:[ -](?:et\s)?(?:{NOMBRE})){{0,5}}\b)(?:er|st|nd|rd|th)?
     (?:[ -]?(?:de\s|of\s|d')?({UNITE}|{MOIS}|/\d\d?)s?(?!\w)(?:/\d+)?)?"""
 # « 2. », « 1er » et « 24h/24 » ne sont rien ; puis adresses, téléphones, références, jours et noms.
 FAITS = rf"""^\d\d?[.)]\s|\b\d+(?:er?|[èe]me|ère|st|nd|rd|th)\b(?!\s(?:{MOIS}))
-    |\b(?:24\s?h|7\s?j)\w*\s?(?:/|sur)\s?\d+|((?:\b(?:https?://|[\w.+-]{{1,64}}@)|\b[\w-]{{1,64}}\.
-    (?=(?:com|fr|net|org|eu|io)\b))\S*[\w/]|(?:\+|\b0)\d(?:[ .()-]{{0,2}}\d){{7,14}}\b
-    |\b(?:[^\W\d]+-?\d|\d+-\d\d\d)[\w-]*|\b(?:{JOUR}|demain|hier|ce\ssoir|aujourd'hui|tomorrow|today
-    |yesterday)\b|(?:(?<=[\w,;)][ ])|(?<=\bm\.\s)|(?<=\bmme\.\s)|(?<=\b[ld]'))
-    (?!(?:monsieur|madame|mme|mrs)\b)(?-i:[A-ZÀ-Þ]\w*[a-zß-ÿ]\w+))|{NOMBRES[4:]}"""
-FORME = rf"""[\[{{<]\s?[a-z][^\]}}>\n.@…]{{1,80}}[\]}}>]+|\bx{{2,}}\b|_{{3,}}|\.{{4,}}|�|ã[©¨ §´]|\btodo\b
-    |\([^()\n]{{0,40}}\bà\sinsérer\)|\bà\scompléter\b|(\*\*?|__|`)\w[^*\n`]{{0,200}}\1
-    |^(?:voici|here\sis|here's)\b.{{0,60}}\b(?:brouillon|réponse|draft|reply)\b|^\#+\s.*|^\*\s.*
-    |^---+\s?$|^\|.+\||^```|\b({JOUR})\s(?:le\s)?0?(\d\d?)\w*\s({MOIS})\s(\d\d\d\d)\b"""
+    |\b(?:24\s?h|7\s?j)\w*\s?(?:/|sur)\s?\d+
+    |((?:\b(?:https?://|[\w.+-]{{1,64}}@)|\b[\w-]{{1,64}}\.(?=(?:com|fr|net|org|eu|io)\b))\S*[\w/]
+    |(?:\+|\b0)\d(?:[ .()-]{{0,2}}\d){{7,14}}\b|\b(?:[^\W\d]+-?\d|\d+-\d\d\d)[\w-]*
+    |\b(?:{JOUR}|demain|hier|ce\ssoir|aujourd'hui|tomorrow|today|yesterday)\b
+    |(?:(?<=[\w,;)][ ])|(?<=\bm\.\s)|(?<=\bmme\.\s)|(?<=\b[ld]'))
+    (?!(?:monsieur|madame|mme|mrs)\b)(?-i:[A-ZÀ-Þ]\w*[a-zß-ÿ]\w+))
+    |{NOMBRES.removeprefix("(?x)")}"""
+FORME = rf"""[\[{{<]\s?[a-z][^\]}}>\n.@…]{{1,80}}[\]}}>]+|\bx{{2,}}\b|_{{3,}}|\.{{4,}}|\btodo\b
+    |\([^()\n]{{0,40}}\bà\sinsérer\)|\bà\scompléter\b|�|ã[©¨ §´]
+    |^(?:voici|here\sis|here's)\b.{{0,60}}\b(?:brouillon|réponse|draft|reply)\b
+    |(\*\*?|__|`)\w[^*\n`]{{0,200}}\1|^\#+\s.*|^\*\s.*|^---+\s?$|^\|.+\||^```
+    |\b({JOUR})\s(?:le\s)?0?(\d\d?)\w*\s({MOIS})\s(\d\d\d\d)\b"""
 
 
 class Point(NamedTuple):  # un passage à relire, texte[debut:fin], et l'une des FAMILLES
