@@ -5,14 +5,11 @@
 """Un brouillon de réponse à un ticket, écrit seulement après le « oui » d'une personne.
 
 Le chemin d'un ticket, à sens unique :
-
     identifiant -> Ticket lu et validé -> montré, avec ce qui va quitter la machine
     -> agent : lire_ticket, puis enregistrer_brouillon (needs_approval=True)
     -> interruption -> proposition relue strictement -> montrée, avec les points à vérifier
     -> question -> « oui » : l'outil écrit ; toute autre réponse : il ne s'exécute pas
     -> le disque est relu : c'est lui que l'on croit, jamais la dernière phrase du modèle
-
-Le SDK est importé pendant que la personne lit. Puis viennent les auxiliaires, par matière.
 """
 
 from __future__ import annotations
@@ -20,7 +17,7 @@ from __future__ import annotations
 import signal
 
 if __name__ == "__main__" and signal.getsignal(signal.SIGINT) is not signal.SIG_IGN:
-    signal.signal(signal.SIGINT, signal.SIG_DFL)  # d'ici à main, un Ctrl-C finit sans trace
+    signal.signal(signal.SIGINT, signal.SIG_DFL)  # Ctrl-C, avant main, finit sans trace
 
 import argparse
 import calendar
@@ -37,15 +34,14 @@ import sys
 import threading
 import time
 import traceback
-import unicodedata
 import warnings
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
-from dataclasses import dataclass
 from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn, TextIO
+from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
+from unicodedata import category, east_asian_width, name, normalize
 from urllib.parse import urlsplit
 from urllib.request import getproxies, proxy_bypass
 
@@ -53,13 +49,11 @@ if TYPE_CHECKING:
     from agents import Agent, Model, OpenAIProvider, RunConfig, RunResult, RunState
 
 SUCCES, ECHEC, USAGE, REFUS, SANS_PROPOSITION = 0, 1, 2, 3, 4
-
 DOSSIER = Path(__file__).resolve().parent
 CHAMPS = ("id", "sujet", "message")
-TAILLE_MAX_TEXTE, LIGNES_MAX = 20_000, 300  # au-delà, une proposition ne se relit plus
+TAILLE_MAX_TEXTE, LIGNES_MAX = 20_000, 300  # au-delà, rien ne se relit plus
 REMARQUE_MAX = 4_000  # caractères
-VERSIONS_MAX, TOURS_MAX = 5, 9  # cinq versions, une lecture, et trois tours perdus au plus
-
+VERSIONS_MAX, TOURS_MAX = 5, 9  # dont une lecture et trois tours perdus
 INSTRUCTIONS = """\
 Vous préparez le brouillon d'une réponse à un ticket de support, dans la langue du ticket.
 Appelez d'abord lire_ticket, puis enregistrer_brouillon une seule fois, avec la réponse complète.
@@ -72,44 +66,37 @@ Ne demandez jamais d'accord dans une phrase : l'appel de l'outil est lui-même l
 
 
 class Arret(Exception):
-    """Fin du programme : une phrase en français pour stderr, et le code de sortie."""
+    """Fin du programme : une phrase pour stderr, et le code de sortie."""
 
     def __init__(self, phrase: str, code: int) -> None:
         super().__init__(phrase)
         self.code = code
 
 
-class Accord(NamedTuple):
-    """Le texte auquel la personne a dit oui, et le brouillon qu'elle savait remplacer."""
-
+class Accord(NamedTuple):  # le texte auquel la personne a dit oui
     ticket: Ticket
     texte: str
-    brouillon_montre: bytes | None
+    ancien: bytes | None  # celui qu'elle savait remplacer
 
 
-class Decision(NamedTuple):
-    """Ce que la personne décide d'une proposition ; par défaut, elle refuse."""
-
+class Decision(NamedTuple):  # de la personne, qui refuse par défaut
     accord: Accord | None = None
     remarque: str = ""  # ce qu'elle demande pour une autre version
 
 
-@dataclass
-class Acte:
-    """Ce que les deux outils reçoivent et ce qu'ils laissent."""
-
-    ticket_lu: bool = False
+class Acte:  # ce que les deux outils reçoivent et ce qu'ils laissent
+    ticket_lu = False
     accord: Accord | None = None  # sans lui, rien ne s'écrit
-    enregistre: bool = False  # son texte a été écrit, puis relu sur le disque
+    enregistre = False  # son texte a été écrit, puis relu sur le disque
 
 
-# --- Le chemin d'un ticket ------------------------------------------------------------------
+# --- Le chemin d'un ticket ---
 def main(argv: list[str] | None = None) -> int:
     """Rend le code de sortie ; toute erreur devient une phrase sur stderr."""
     preparer_l_ecran()
     warnings.simplefilter("ignore")  # ceux de pydantic citent le modèle
     logging.disable(logging.CRITICAL)  # les journaux du SDK citent le ticket
-    acte, serveur, debug = Acte(), DEMONSTRATION, False
+    acte, serveur, debug = Acte(), Serveur(), False
     try:
         with a_chaque_signal(lambda numero, _: finir(numero, acte)):
             options = lire_options(argv)
@@ -129,118 +116,118 @@ def main(argv: list[str] | None = None) -> int:
     except Exception as erreur:
         if debug and sys.stderr is not None:
             print(masquer_la_cle(traceback.format_exc(), serveur), file=sys.stderr)
-        arret = traduire(erreur, serveur, acte.ticket_lu, deja_propose=False)
+        arret = traduire(erreur, serveur, acte.ticket_lu)
         if acte.enregistre:
-            arret = Arret(f"Brouillon enregistré et relu, malgré ceci ensuite : {arret}", SUCCES)
+            arret = Arret(f"Brouillon enregistré et relu, malgré ceci : {arret}", SUCCES)
         annoncer(str(arret))
         return arret.code
 
 
 def traiter(ticket: Ticket, serveur: Serveur, acte: Acte) -> Decision:
-    """La boucle : l'agent s'interrompt, la personne décide, l'agent reprend. Rend sa décision."""
+    """La boucle : l'agent s'interrompt, la personne décide, l'agent reprend."""
     from agents import Runner
 
     agent, config = construire_agent(ticket, serveur.modele, acte), configurer(serveur, ticket)
     annoncer_l_envoi(serveur)
     suite: Any = f"Préparez le brouillon du ticket « {ticket.id} »."
-    decision, montrees = Decision(), list[str]()
+    decision, vues = Decision(), list[str]()
     while True:
         try:
-            with attente(lambda: f"le modèle {'rédige' if acte.ticket_lu else 'demande le ticket'}"):
+            with attente(lambda: "le modèle rédige" if acte.ticket_lu else "le modèle demande le ticket"):
                 etape = Runner.run_sync(agent, suite, max_turns=TOURS_MAX, run_config=config)
-            if montrees and not decision.remarque:
+            if vues and not decision.remarque:
                 return decision
-            textes = relever(etape, ticket, acte, deja_propose=bool(montrees))
+            textes = relever(etape, ticket, acte)
             result = etape
         except Exception as erreur:
             if not decision.remarque:
                 raise
-            panne = traduire(erreur, serveur, acte.ticket_lu, deja_propose=True)
+            panne = traduire(erreur, serveur, acte.ticket_lu)
             dire(f"{panne}\nVoici de nouveau la version précédente.")
-            textes = [texte if texte == montrees[-1] else "" for texte in textes]
-        suite, decision = faire_juger(result, textes, ticket, montrees, acte)
+            textes = [texte if texte == vues[-1] else "" for texte in textes]
+        suite = result.to_state()
+        decision = faire_juger(suite, textes, ticket, vues)
+        acte.accord = decision.accord
         if decision.remarque:
-            dire(f"Refusé. Votre remarque part vers {serveur.hote} :")
-            montrer(decision.remarque)
-        # Après une décision, plus aucune requête, sauf pour la version que la personne demande.
+            montrer(decision.remarque, f"Refusé. Votre remarque part vers {serveur.hote} :")
+        # Après une décision, plus de requête, sauf pour la version que la personne demande.
         agent.tool_use_behavior = "run_llm_again" if decision.remarque else "stop_on_first_tool"
 
 
-def faire_juger(
-    result: RunResult, textes: list[str], ticket: Ticket, montrees: list[str], acte: Acte
-) -> tuple[RunState[None], Decision]:
-    """Fait juger ces textes un à un ; rend l'état du SDK, et la décision qui l'emporte."""
-    state, retenue = result.to_state(), Decision()
-    for interruption, texte in zip(result.interruptions, textes):
+def faire_juger(state: RunState[None], textes: list[str], ticket: Ticket, vues: list[str]) -> Decision:
+    """Fait juger ces textes un à un, le dit au SDK, et rend ce qui l'emporte."""
+    retenue = Decision()
+    for interruption, texte in zip(state.get_interruptions(), textes):
         decision, raison = Decision(), "Refusé par le programme, sans être montré."
-        if acte.accord is not None or len(montrees) == VERSIONS_MAX:
-            dire(f"Autre proposition refusée : un brouillon, {VERSIONS_MAX} versions au plus.")
+        if retenue.accord is not None or len(vues) == VERSIONS_MAX:
+            dire(f"Autre proposition refusée : un seul brouillon, {VERSIONS_MAX} versions.")
         elif texte:
-            decision, raison = decider(texte, ticket, montrees), "Refusé par la personne."
+            decision, raison = decider(texte, ticket, vues), "Refusé par la personne."
         if decision.accord is not None:
             if retenue.remarque:
                 dire("Votre remarque sur l'autre proposition n'est pas partie.")
-            acte.accord, retenue = decision.accord, decision
+            retenue = decision
             state.approve(interruption)
             continue
         if decision.remarque:
             retenue = Decision(remarque=f"{retenue.remarque}\n{decision.remarque}".strip())
             raison = f"Refusé par la personne, qui demande : {decision.remarque}\nProposez à nouveau."
         state.reject(interruption, rejection_message=raison)
-    return state, retenue
+    return retenue
 
 
-# --- La question ----------------------------------------------------------------------------
-def decider(texte: str, ticket: Ticket, montrees: list[str]) -> Decision:
-    """Montre une proposition et pose la question ; `montrees` garde ce qui a été vu."""
-    brouillon_montre = relire_brouillon(ticket)
-    montrer_la_proposition(texte, ticket, brouillon_montre, montrees)
-    montrees.append(texte)
-    derniere = len(montrees) == VERSIONS_MAX
+# --- La question ---
+def decider(texte: str, ticket: Ticket, vues: list[str]) -> Decision:
+    """Montre une proposition et pose la question ; `vues` garde ce qui a été vu."""
+    ancien = relire_brouillon(ticket)
+    montrer_la_proposition(texte, ticket, ancien, vues)
+    vues.append(texte)
+    derniere = len(vues) == VERSIONS_MAX
     suite = "non (dernière version)" if derniere else "non / non, votre remarque"
     dire(f"\n{GRAS}Enregistrer ce brouillon ? oui / {suite}{FIN}")
     vider_le_clavier()
     reponse = demander("Réponse : ")
-    if vider_le_clavier():  # la suite d'un collage que le terminal n'a pas annoncé
+    if vider_le_clavier():  # d'un collage que le terminal n'a pas annoncé
         dire("D'autres touches suivaient la réponse : elle ne compte pas.")
         return Decision()
-    return comprendre(reponse, Accord(ticket, texte, brouillon_montre), derniere)
+    return comprendre(reponse, Accord(ticket, texte, ancien), derniere)
 
 
 def comprendre(reponse: str, accord: Accord, derniere: bool) -> Decision:
     """Seul « oui » accepte ; « non » suivi de mots est une remarque ; tout le reste refuse."""
-    reponse = visible(reponse).strip(" ")  # sans les fins de ligne : un collage n'est pas un oui
-    # « non » est un mot entier : ni « nonobstant », ni « non-conforme » ; sa suite est la remarque.
+    reponse = visible(reponse).strip(" ")  # et non "\n" : un collage n'est pas un oui
+    # Un mot entier, ni « nonobstant » ni « non-conforme » ; sa suite est la remarque.
     non = re.fullmatch(r"non(?![\w'’]|-\w)[\s,;:.!?…-]*(.*)", reponse, re.IGNORECASE | re.DOTALL)
     remarque = non[1].strip() if non and non[1].lower().rstrip(" .!…\n") != "merci" else ""
     if reponse.lower() == "oui":
         return Decision(accord)
-    if len(reponse) > REMARQUE_MAX:
-        dire(f"Plus de {REMARQUE_MAX} caractères : rien n'est parti.")
+    if len(reponse) > REMARQUE_MAX or (remarque and derniere):
+        dire(f"Rien n'est parti : {REMARQUE_MAX} caractères et {VERSIONS_MAX} versions au plus.")
     elif non is None:
         recue = f"« {en_ligne(reponse, 50)} »" if reponse else "rien"
-        dire(f"Lu : {recue}. Seul « oui » enregistre ; « non, … » demande une autre version.")
-    elif remarque and derniere:
-        dire("C'était la dernière version : la remarque n'est pas partie.")
+        dire(f"Lu : {recue}. Seul « oui » enregistre ; « non, … » veut une autre version.")
     else:
         return Decision(remarque=remarque)
     return Decision()
 
 
 def demander(invite: str) -> str:
-    """Rend la réponse, vide à la fin de l'entrée ; hors d'asyncio, qui avalerait un Ctrl-C."""
-    if not au_clavier():
-        print(invite, flush=True)
-        return lire_une_ligne()
-    with suppress(EOFError, RuntimeError), a_chaque_signal(lever), edition():
-        return input(invite)
-    print()  # Ctrl-D, ou stderr fermé
-    return ""
+    """Rend la réponse, ou rien ; hors d'asyncio, qui avalerait un Ctrl-C."""
+    if au_clavier():
+        with suppress(EOFError, RuntimeError), a_chaque_signal(lever), edition():
+            return input(invite)
+        print()  # Ctrl-D, ou stderr fermé
+        return ""
+    print(invite, flush=True)
+    ligne = morceau = sys.stdin.readline(REMARQUE_MAX + 100) if sys.stdin is not None else ""
+    while morceau and not morceau.endswith("\n"):  # la fin d'une ligne démesurée
+        morceau = sys.stdin.readline(REMARQUE_MAX)
+    return ligne.removesuffix("\n").removesuffix("\r")
 
 
-# --- L'agent et ses deux outils -------------------------------------------------------------
+# --- L'agent et ses deux outils ---
 def construire_agent(ticket: Ticket, modele: str, acte: Acte) -> Agent[None]:
-    """Rend l'agent ; ses outils, offerts un à la fois, ne connaissent que ce ticket."""
+    """Rend l'agent ; ses outils ne connaissent que ce ticket."""
     from agents import Agent
     from agents.decorators import tool
 
@@ -267,8 +254,8 @@ def construire_agent(ticket: Ticket, modele: str, acte: Acte) -> Agent[None]:
             texte: La réponse au client, entière, en texte brut.
         """
         if acte.accord is None or (ticket_id, texte) != (ticket.id, acte.accord.texte):
-            raise Arret("Écriture refusée : ce texte n'est pas celui qui a été approuvé.", ECHEC)
-        enregistrer(ticket, texte, acte.accord.brouillon_montre)
+            raise Arret("Écriture refusée : ce n'est pas le texte approuvé.", ECHEC)
+        enregistrer(ticket, texte, acte.accord.ancien)
         acte.enregistre = True
         return "Brouillon enregistré."
 
@@ -276,20 +263,19 @@ def construire_agent(ticket: Ticket, modele: str, acte: Acte) -> Agent[None]:
     return Agent(name="Brouillon", instructions=INSTRUCTIONS, model=modele, **outils)
 
 
-# --- Avant, pendant et après la question -----------------------------------------------------
+# --- Avant, pendant et après la question ---
 def preparer(options: argparse.Namespace) -> tuple[Ticket, Serveur]:
-    """Vérifie, avant de charger le SDK, tout ce qui peut l'être. Lève Arret."""
+    """Vérifie tout ce qui peut l'être avant de charger le SDK. Lève Arret."""
     ticket = charger_ticket(options.ticket)
     if sys.stdout is None or (au_clavier() and not sys.stdout.isatty()):
-        conseil = "relancez sans redirection, ou donnez la réponse par un tube"
-        raise Arret(f"Sortie redirigée : vous ne verriez pas le texte ; {conseil}.", USAGE)
+        raise Arret("Sortie redirigée, texte invisible : retirez-la, ou répondez par un tube.", USAGE)
     serveur = choisir_serveur(options)
-    relire_brouillon(ticket)  # mieux vaut savoir tout de suite qu'on ne pourra pas écrire
+    relire_brouillon(ticket)  # pour savoir tout de suite s'il résistera
     return ticket, serveur
 
 
-def relever(result: RunResult, ticket: Ticket, acte: Acte, deja_propose: bool) -> list[str]:
-    """Rend les textes proposés, vides s'ils sont irrecevables. Lève Arret s'ils le sont tous."""
+def relever(result: RunResult, ticket: Ticket, acte: Acte) -> list[str]:
+    """Rend les textes proposés, vides si irrecevables. Lève Arret s'ils le sont tous."""
     textes, reponse = [], str(result.final_output or "").strip()
     faute = "a répondu en prose au lieu d'appeler l'outil" if reponse else "n'a rien répondu"
     raison = f"le modèle {faute}{'' if acte.ticket_lu else ', sans lire le ticket'}"
@@ -300,14 +286,14 @@ def relever(result: RunResult, ticket: Ticket, acte: Acte, deja_propose: bool) -
             raison = f"proposition refusée sans être montrée, {erreur}"
             textes.append("")
     if not any(textes):
-        raise sans_proposition(raison, deja_propose)
+        raise sans_proposition(raison)
     if "" in textes:
         dire(f"Autre {raison}.")
     return textes
 
 
 def lire_proposition(arguments: str, ticket: Ticket) -> str:
-    """Rend le texte proposé, relu strictement. Lève Interdit avec la règle enfreinte."""
+    """Rend le texte proposé, relu strictement. Lève Interdit."""
     objet = lire_objet(arguments)
     vise, texte = lire_texte(objet, "ticket_id"), lire_texte(objet, "texte")
     if vise != ticket.id or len(objet) > 2:
@@ -318,50 +304,46 @@ def lire_proposition(arguments: str, ticket: Ticket) -> str:
 
 
 def conclure(ticket: Ticket, acte: Acte, decision: Decision) -> int:
-    """Dit ce que le disque contient et rend le code de sortie. Lève Arret (code 1)."""
-    if acte.enregistre:
-        dire(f"Brouillon enregistré et relu : {ticket.nom}.")
-        return SUCCES
-    if decision.accord is not None:
-        raise Arret("Le SDK n'a pas exécuté l'outil approuvé : rien n'est écrit. Relancez.", ECHEC)
+    """Dit ce que le disque contient, rend le code de sortie. Lève Arret."""
+    if decision.accord is not None and not acte.enregistre:
+        raise Arret("Le SDK n'a pas exécuté l'outil approuvé : rien n'est écrit.", ECHEC)
     reste = f" ; {ticket.nom} est resté tel quel" if os.path.lexists(DOSSIER / ticket.nom) else ""
-    dire(f"Refusé : aucun brouillon n'a été écrit{reste}.")
-    return REFUS
+    refus = f"Refusé : aucun brouillon n'a été écrit{reste}."
+    dire(f"Brouillon enregistré et relu : {ticket.nom}." if acte.enregistre else refus)
+    return SUCCES if acte.enregistre else REFUS
 
 
-# --- Ce qui est montré ----------------------------------------------------------------------
+# --- Ce qui est montré ---
 def presenter(ticket: Ticket) -> None:
-    """Montre le ticket tel que le modèle le recevra, et nomme ce qui reste ici."""
-    dire(f"Ticket {ticket.id}\nSujet :")
-    montrer(ticket.sujet)
-    dire("Message :")
-    montrer(ticket.message)
+    """Montre le ticket tel que le modèle le recevra, et ce qui reste ici."""
+    montrer(ticket.sujet, f"Ticket {ticket.id}\nSujet :")
+    montrer(ticket.message, "Message :")
     if ticket.caches:
         dire(f"Signes invisibles (consigne cachée ?) : {ticket.caches}, envoyés en codes.")
     if ticket.ecartes:
         dire(f"Restent ici : {en_ligne(', '.join(ticket.ecartes))}.")
 
 
-def montrer_la_proposition(texte: str, ticket: Ticket, ancien: bytes | None, montrees: list[str]) -> None:
+def montrer_la_proposition(texte: str, ticket: Ticket, ancien: bytes | None, vues: list[str]) -> None:
     """Montre ce qui éclaire la décision, le texte et ses points en dernier."""
-    dire(f"\nProposition {len(montrees) + 1} · {ticket.nom} · {taille(texte)}")
+    dire(f"\nProposition {len(vues) + 1} · {ticket.nom} · {taille(texte)}")
     deja_ecrit = (ancien or b"").decode("utf-8", "replace")
     if ancien not in (None, texte.encode()):
         quand = time.strftime("%d/%m/%Y à %H:%M", time.localtime((DOSSIER / ticket.nom).stat().st_mtime))
         perte = " (dont le contenu est perdu)" if os.path.lexists(DOSSIER / f"{ticket.nom}~") else ""
         existe = f"Un brouillon existe déjà ({quand}, {taille(deja_ecrit)})"
         dire(f"{existe} : « oui » le remplace et le garde sous .txt~{perte}.")
-    if montrees:
-        comparer(montrees[-1], texte, "la version précédente")
+    if vues:
+        comparer(vues[-1], texte, "la version précédente")
     elif ancien is not None:
         comparer(deja_ecrit, texte, "ce brouillon")
     print()
     points = points_a_verifier(texte, ticket)
     rangees = montrer(visible(texte, points)) + montrer_les_points(texte, points)
-    caches = nombre_de_caches(texte, visible(texte))
+    caches = visible(texte).count("‹U+") - texte.count("‹U+")
     if caches:
-        rangees += dire(f"Attention, signes invisibles écrits tels quels, ici ‹U+…› : {caches}")
-    if rangees + 5 > fenetre(sys.stdout)[1]:  # et cinq autres, invite comprise
+        rangees += dire(f"Attention, signes invisibles montrés en ‹U+…› : {caches}")
+    if rangees + 5 > fenetre()[1]:  # et cinq autres, invite comprise
         dire("Le texte commence plus haut que la fenêtre : remontez pour le lire.")
 
 
@@ -369,7 +351,7 @@ def montrer_les_points(texte: str, points: list[Point]) -> int:
     """Cite une famille par rangée, coupée sauf les promesses ; les compte."""
     aucun = "Aucun point repéré, mais ces repères ne voient pas tout : relisez."
     dire("\nÀ vérifier (repères automatiques, non exhaustifs) :" if points else f"\n{aucun}")
-    rangees, place = 0, fenetre(sys.stdout)[0] if prend_les_couleurs(sys.stdout) else 480
+    rangees, place = 0, fenetre()[0] if prend_les_couleurs() else 480
     for rang, famille in enumerate(FAMILLES):
         passages = dict.fromkeys(texte[debut:fin] for debut, fin, nom in points if nom == famille)
         cites = [f"« {en_ligne(passage, 40)} »" for passage in passages]
@@ -380,11 +362,10 @@ def montrer_les_points(texte: str, points: list[Point]) -> int:
     return rangees
 
 
-# --- Les différences ------------------------------------------------------------------------
 def comparer(avant: str, apres: str, nom: str) -> None:
     """Montre mot à mot ce qui change depuis `nom`, ou pourquoi ce serait vain."""
     vus = (visible(texte.replace("\r\n", "\n")) for texte in (avant, apres))
-    mots = [re.findall(r"[^\S\n]*\S+|\s", unicodedata.normalize("NFC", vu)) for vu in vus]
+    mots = [re.findall(r"[^\S\n]*\S+|\s", normalize("NFC", vu)) for vu in vus]
     commun = difflib.SequenceMatcher(None, mots[0], mots[1]).quick_ratio()
     if mots[0] == mots[1]:
         sauf = "" if avant == apres else ", sauf les fins de ligne ou l'écriture des accents"
@@ -392,8 +373,7 @@ def comparer(avant: str, apres: str, nom: str) -> None:
     elif len(avant + apres) > (15_000 if commun > 0.3 else 400):
         dire(f"Presque tout change depuis {nom}, ou c'est trop long : lisez tout.")
     else:
-        dire(f"Ce qui change depuis {nom} :")
-        montrer(differences(*mots))
+        montrer(differences(*mots), f"Ce qui change depuis {nom} :")
 
 
 def differences(avant: list[str], apres: list[str]) -> str:
@@ -412,7 +392,7 @@ def marquer(marque: str, segment: str) -> str:
     return re.sub(r"\S(.*\S)?", rf"{marque}\g<0>{FIN}", segment)
 
 
-# --- L'écran --------------------------------------------------------------------------------
+# --- L'écran ---
 TERMINAL_SIMPLE = os.environ.get("TERM") == "dumb"
 # Invisible d'après sa catégorie ou son nom dans Unicode.
 INVISIBLE = "^C|^Z[lp]|HANGUL.*FILLER|VARIATION SELECTOR|PATTERN BLANK|GRAPHEME JOINER|INHERENT"
@@ -429,7 +409,7 @@ def visible(texte: str, points: Iterable[Point] = ()) -> str:
     """Un texte du dehors, l'invisible en codes (`‹U+202E›`), les points entre marques."""
     permis = {rang for liant in re.finditer(LIANTS, texte) for rang in range(*liant.span())}
     marques = {rang for debut, fin, _ in points for rang in range(debut, fin)}
-    noms = {signe: f"{unicodedata.category(signe)} {unicodedata.name(signe, '')}" for signe in set(texte)}
+    noms = {signe: f"{category(signe)} {name(signe, '')}" for signe in set(texte)}
     caches = {signe for signe in noms if re.search(INVISIBLE, noms[signe])}
     vu, accents = "", 0
     for rang, signe in enumerate(texte):
@@ -438,11 +418,6 @@ def visible(texte: str, points: Iterable[Point] = ()) -> str:
         code = f"‹U+{ord(signe):04X}›" if cache else signe
         vu += f"{A_VERIFIER}{code}{FIN}" if rang in marques and signe != "\n" else code
     return vu.replace(f"{FIN}{A_VERIFIER}", "").replace("\t", "    ")
-
-
-def nombre_de_caches(texte: str, vu: str) -> int:
-    """Combien de signes du texte sont des codes dans `vu`, sa forme visible."""
-    return vu.count("‹U+") - texte.count("‹U+")
 
 
 def en_ligne(texte: str, longueur: int = 200) -> str:
@@ -460,17 +435,17 @@ def taille(texte: str) -> str:
 @cache
 def colonnes(signe: str) -> int:
     """Largeur à l'écran, au plus : une rangée trop longue perdrait sa marge."""
-    categorie, largeur = unicodedata.category(signe), unicodedata.east_asian_width(signe)
+    categorie, largeur = category(signe), east_asian_width(signe)
     if categorie in ("Cc", "Cf", "Mn", "Me"):  # une marque, un liant, un accent
         return 4 if signe in CROCHETS else int(signe == "\ufe0f")
     return 2 if largeur in "WF" or categorie in ("So", "No") else 1
 
 
-def fenetre(flux: TextIO) -> tuple[int, int]:
+def fenetre() -> tuple[int, int]:
     """Colonnes utiles (19 à 199) et lignes, sans croire COLUMNS ni LINES."""
     largeur = hauteur = 0  # comme un terminal sans taille
     with suppress(OSError, ValueError):
-        largeur, hauteur = os.get_terminal_size(flux.fileno())
+        largeur, hauteur = os.get_terminal_size(sys.stdout.fileno())
     return max(20, min(largeur or 80, 200)) - 1, hauteur or 10_000
 
 
@@ -488,47 +463,46 @@ def replier(ligne: str, largeur: int) -> Iterator[str]:
     yield rangee
 
 
-def prend_les_couleurs(flux: TextIO) -> bool:
+def prend_les_couleurs() -> bool:
     """Vrai si ce terminal prend les couleurs ; rien n'en dépend."""
-    ancien = os.name == "nt" and not os.environ.get("WT_SESSION")
-    return flux.isatty() and not (ancien or TERMINAL_SIMPLE or os.environ.get("NO_COLOR"))
+    console = os.name == "nt" and not os.environ.get("WT_SESSION")
+    return sys.stdout.isatty() and not (console or TERMINAL_SIMPLE or os.environ.get("NO_COLOR"))
 
 
-def afficher(texte: str, flux: TextIO, marge: str = "") -> int:
+def afficher(texte: str, marge: str = "") -> int:
     """Affiche un texte replié derrière sa marge ; compte ses rangées."""
-    encodage, largeur = flux.encoding or "utf-8", fenetre(flux)[0] - 2
+    encodage, largeur = sys.stdout.encoding or "utf-8", fenetre()[0] - 2
     texte = texte.encode(encodage, "backslashreplace").decode(encodage)
     lignes = [f"\n{marge or '  '}".join(replier(ligne, largeur)) for ligne in texte.split("\n")]
     peint = (marge + f"\n{marge}".join(lignes)).replace(" \n  ", "\n  ")
     for marque, couleur in COULEURS.items():
         dessin = CROCHETS.get(marque, r"\1")
-        dessin = f"\x1b[{couleur}m{dessin}\x1b[0m" if prend_les_couleurs(flux) else dessin
+        dessin = f"\x1b[{couleur}m{dessin}\x1b[0m" if prend_les_couleurs() else dessin
         peint = re.sub(f"{marque}([^{FIN}]*){FIN}", dessin, peint)
-    print(peint, file=flux, flush=True)
+    print(peint, flush=True)
     return peint.count("\n") + 1
 
 
-def montrer(texte: str) -> int:
-    """Affiche un texte derrière une marge inimitable ; compte ses rangées."""
+def montrer(texte: str, titre: str = "") -> int:
+    """Affiche un texte, sous son titre, derrière une marge inimitable."""
+    rangees = dire(titre) if titre else 0
     # De longues suites de blancs, marqués (\5, \6) ou non, cacheraient la suite.
     texte = re.sub(r"(?m)(^[\s\5\6]*?\n){4,}", lambda m: f"‹{m[0].count(chr(10))} lignes vides›\n", texte)
     texte = re.sub(r"[^\S\n]{20,}", lambda m: f" ‹{len(m[0])} espaces› ", texte)
-    return afficher(texte, sys.stdout, f"{DISCRET}| {FIN}")
+    return rangees + afficher(texte, f"{DISCRET}| {FIN}")
 
 
 def dire(phrase: str) -> int:
     """Affiche une phrase du programme, où une citation n'ouvre pas de rangée."""
-    return afficher(phrase, sys.stdout)
+    return afficher(phrase)
 
 
 def annoncer(phrase: str) -> None:
     """Dit la fin sur stderr, en une ligne ; rien de tapé n'ira au shell."""
     vider_le_clavier()
     with suppress(OSError, AttributeError):  # stderr fermé : le code suffit
-        if sys.stderr.isatty():
-            afficher(f"\r{phrase}", sys.stderr)  # par-dessus un ^C
-        else:
-            print(phrase, file=sys.stderr, flush=True)
+        retour = "\r" if sys.stderr.isatty() else ""  # par-dessus un ^C
+        print(f"{retour}{phrase}", file=sys.stderr, flush=True)
 
 
 def preparer_l_ecran() -> None:
@@ -547,7 +521,7 @@ def attente(etape: Callable[[], str]) -> Iterator[None]:
         rangee = ""
         while sys.stdout.isatty() and not fini.wait(0.2):
             avant, duree = rangee, time.monotonic() - debut
-            rangee = f"... {etape()} ({duree:.0f} s)".ljust(45)[: fenetre(sys.stdout)[0]] + "\r"
+            rangee = f"... {etape()} ({duree:.0f} s)".ljust(45)[: fenetre()[0]] + "\r"
             rangee = f"... {etape()}\n" if TERMINAL_SIMPLE else rangee
             print(end="" if rangee == avant else rangee, flush=True)
         if rangee.endswith("\r"):
@@ -559,7 +533,7 @@ def attente(etape: Callable[[], str]) -> Iterator[None]:
         yield
 
 
-# --- Le clavier et les signaux --------------------------------------------------------------
+# --- Le clavier et les signaux ---
 SIGNAUX = {1: "terminal fermé", 2: "Ctrl-C", 15: "arrêt demandé"}  # SIGHUP, SIGINT, SIGTERM
 A_DEFAIRE: list[Callable[[], None]] = []  # ce que toute fin défait, même celle d'un signal
 
@@ -574,31 +548,28 @@ def lever(numero: int, _cadre: object) -> NoReturn:
 @contextmanager
 def a_chaque_signal(reagir: Callable[[int, Any], object]) -> Iterator[None]:
     """Pendant ce bloc, chaque signal appelle `reagir` ; un signal ignoré le reste."""
-    # Jamais KeyboardInterrupt hors de la question : Python le perd parfois, pendant un import.
+    # Sans KeyboardInterrupt, que Python perd parfois pendant un import.
     with ExitStack() as retour:
         for numero in SIGNAUX:
-            if signal.getsignal(numero) not in (None, signal.SIG_IGN):  # None : absent de Windows
+            if signal.getsignal(numero) not in (None, signal.SIG_IGN):  # absent de Windows, ignoré
                 retour.callback(signal.signal, numero, signal.signal(numero, reagir))
         yield
 
 
 @contextmanager
 def edition() -> Iterator[None]:
-    """Pendant ce bloc, input() a les flèches et les accents, et rend un collage d'une pièce."""
-    if TERMINAL_SIMPLE or os.name == "nt" or find_spec("readline") is None:
-        yield
-        return
-    import readline
+    """Donne à input() les flèches et les accents ; un collage y est d'une pièce."""
+    with ExitStack() as retour:
+        if not TERMINAL_SIMPLE and os.name == "posix" and find_spec("readline"):
+            import readline
 
-    readline.set_auto_history(False)
-    readline.parse_and_bind("set enable-bracketed-paste on")
-    # readline oublie un signal reçu pendant qu'il dessine : une horloge le lui rappelle.
-    signal.signal(signal.SIGALRM, lambda *_: None)
-    signal.setitimer(signal.ITIMER_REAL, 0.2, 0.2)
-    try:
+            readline.set_auto_history(False)
+            readline.parse_and_bind("set enable-bracketed-paste on")
+            # readline oublie un signal reçu quand il dessine : l'horloge l'éveille.
+            signal.signal(signal.SIGALRM, lambda *_: None)
+            signal.setitimer(signal.ITIMER_REAL, 0.2, 0.2)
+            retour.callback(signal.setitimer, signal.ITIMER_REAL, 0)
         yield
-    finally:
-        signal.setitimer(signal.ITIMER_REAL, 0)
 
 
 def finir(numero: int, acte: Acte) -> NoReturn:
@@ -615,12 +586,12 @@ def finir(numero: int, acte: Acte) -> NoReturn:
     if os.name == "posix":  # une boucle du shell s'arrête aussi
         signal.signal(numero, signal.SIG_DFL)
         os.kill(os.getpid(), numero)
-    os._exit(128 + numero)  # Windows, ou le processus 1 d'un conteneur, qui survit au signal
+    os._exit(128 + numero)  # Windows, ou un processus 1, qui survit au signal
 
 
 @contextmanager
 def defaire_ensuite(geste: Callable[[], None]) -> Iterator[None]:
-    """Fait ce geste au bout du bloc, ou à la fin du programme si un signal la hâte."""
+    """Fait ce geste au bout du bloc, même si un signal finit tout."""
     A_DEFAIRE.append(geste)
     try:
         yield
@@ -630,13 +601,13 @@ def defaire_ensuite(geste: Callable[[], None]) -> Iterator[None]:
 
 
 def au_clavier() -> bool:
-    """Vrai si les réponses viennent d'une personne devant un terminal."""
+    """Vrai si une personne répond, devant un terminal."""
     return sys.stdin is not None and sys.stdin.isatty()
 
 
 @contextmanager
 def clavier_muet() -> Iterator[None]:
-    """Pendant ce bloc, ce qui est tapé n'est pas affiché ; au bout, il est oublié."""
+    """Pendant ce bloc, ce qui est tapé n'est pas affiché, puis est oublié."""
     if not au_clavier() or os.name == "nt":
         yield
         return
@@ -650,7 +621,7 @@ def clavier_muet() -> Iterator[None]:
 
 
 def vider_le_clavier() -> bool:
-    """Jette ce qui est tapé, jusqu'à 100 ms de silence ; vrai s'il y avait quelque chose."""
+    """Jette ce qui est tapé, jusqu'à 100 ms de silence ; vrai s'il y en avait."""
     jete = False
     if au_clavier() and os.name == "nt":
         import msvcrt
@@ -664,18 +635,10 @@ def vider_le_clavier() -> bool:
     return jete
 
 
-def lire_une_ligne() -> str:
-    """Rend une ligne d'un tube ; la fin d'une ligne démesurée n'est pas la réponse suivante."""
-    ligne = morceau = sys.stdin.readline(REMARQUE_MAX + 100) if sys.stdin is not None else ""
-    while morceau and not morceau.endswith("\n"):
-        morceau = sys.stdin.readline(REMARQUE_MAX)
-    return ligne.removesuffix("\n").removesuffix("\r")
-
-
-# --- Les points à vérifier ------------------------------------------------------------------
+# --- Les points à vérifier ---
 FAMILLES = ("promesse", "fait accompli", "cause", "règle", "absent du ticket", "forme")
 # Ce qui n'engage à rien est un petit monde fermé, ce qui peut se promettre n'a pas de fin :
-# une clause est de la première sorte dont elle a un mot, donné par son début (\b l'arrête).
+# une clause est de la première sorte dont elle a un début de mot (\b le finit).
 SORTES = {
     "demande ou reprise": r"""\b(?:\s?\?$|(?<!rendez)-(?:vous|nous|il|elle)|(?:re)?merci|prie\b
         |prions|please|thank|besoin|(?:on|selon|d'après)\svo|vous\s(?:dites|avai|l'av)
@@ -703,9 +666,9 @@ SORTES = {
 }
 NOUS = r"\b(?:nous\b.{0,40}ons\b|nous sommes|je\b|j'|we\b|i\b)"
 SOUHAIT = r"\?|veux|voudrais|aimerais|demand|merci|want|please"
-# Une clause finit avec la phrase, la ligne, une virgule, une parenthèse, un tiret ou un « et ».
+# Jusqu'à la fin de la phrase ou de la ligne, une virgule, une parenthèse, un tiret, un « et ».
 CLAUSE = r"(?m)(?:\d\d?[.)] )?.+?(?:[.!?;:]+(?!\w)|, (?!\d)|[()]| [-–—] |\b(?:et|and|mais|but)\b|$)"
-RACINE = r"\b(?!votre|notre|cette)[^\W\d_]{4,5}"  # la même pour remboursé et rembourser
+RACINE = r"\b(?!votre|notre|cette)[^\W\d_]{4,5}"  # de remboursé et rembourser
 # Une case se lit valeur=mots de même sens ; un mois et un jour ont leur numéro pour valeur.
 CASES = (
     """1=un|une|one 2=deux|two 3=trois|three 4=quatre|four 5=cinq|five 6=six 7=sept|seven
@@ -723,12 +686,12 @@ CASES = (
 NOMBRE, UNITE, MOIS, JOUR = ("|".join(re.findall(r"=(\S+)", case)) for case in CASES)
 LUES = re.findall(r"(\S+)=(\S+)", " ".join(CASES))
 VALEURS = {mot: valeur for valeur, mots in LUES for mot in mots.split("|")}
-# Un nombre et son unité, avant (£25, March 3rd) ou après (30 €, 15 mars, 15/03) ; 14 h 30 vaut 14,3.
+# Un nombre, son unité avant (£25, March 3rd) ou après (30 €, 15/03) ; 14 h 30 vaut 14,3.
 NOMBRES = rf"""(?x)(?=[\d€£]|\b[^\W\d])(?:([€£]|\b(?:{MOIS})\b)\s?)?
     (\d+(?:[ .,]\d\d\d\b)*(?:[.,:]\d+|\s?(?:h|heures|€)\s?\d\d\b)?
     |\b(?:{NOMBRE})(?:[ -](?:et\s)?(?:{NOMBRE})){{0,5}}\b)(?:er|st|nd|rd|th)?
     (?:[ -]?(?:de\s|of\s|d')?({UNITE}|{MOIS}|/\d\d?)s?(?!\w)(?:/\d+)?)?"""
-# « 2. », « 1er » et « 24h/24 » ne sont rien ; puis adresses, téléphones, références, jours et noms.
+# « 2. », « 1er », « 24h/24 » ne sont rien ; puis adresses, téléphones, références, jours, noms.
 FAITS = rf"""^\d\d?[.)]\s|\b\d+(?:er?|[èe]me|ère|st|nd|rd|th)\b(?!\s(?:{MOIS}))
     |\b(?:24\s?h|7\s?j)\w*\s?(?:/|sur)\s?\d+
     |((?:\b(?:https?://|[\w.+-]{{1,64}}@)|\b[\w-]{{1,64}}\.(?=(?:com|fr|net|org|eu|io)\b))\S*[\w/]
@@ -744,7 +707,7 @@ FORME = rf"""[\[{{<]\s?[a-z][^\]}}>\n.@…]{{1,80}}[\]}}>]+|\bx{{2,}}\b|_{{3,}}|
     |\b({JOUR})\s(?:le\s)?0?(\d\d?)\w*\s({MOIS})\s(\d\d\d\d)\b"""
 
 
-class Point(NamedTuple):  # un passage à relire, texte[debut:fin], et l'une des FAMILLES
+class Point(NamedTuple):  # texte[debut:fin], à relire, et sa famille
     debut: int
     fin: int
     famille: str
@@ -755,14 +718,14 @@ def plier(texte: str) -> tuple[str, list[int]]:
     texte = re.sub(r"[^\S\n]", " ", texte).replace("’", "'").replace("İ", "I")
     texte = texte.replace("demi-heure", "30 minutes").replace("quart d'heure", "15 minutes   ")
     texte = re.sub(r"(?<=[\w,])\n(?=[a-zà-ÿ])", " ", texte)  # une phrase repliée
-    texte = re.sub(r"(?<=[ \n]) ", "\0", texte)  # une espace doublée se cache aussi
+    texte = re.sub(r"(?<=[ \n]) ", "\0", texte)  # double, elle se cache aussi
     caches = {signe for signe in set(texte) - {"\n"} if visible(signe) != signe}
     rangs = [rang for rang, signe in enumerate(texte) if signe not in caches]
     return "".join(texte[rang] for rang in rangs), rangs
 
 
 def affirmations(plie: str, source: str) -> Iterator[tuple[int, int, str]]:
-    """Les clauses dites en notre nom, par élimination ; une demande écarte la suite de sa phrase."""
+    """Les clauses dites en notre nom ; une demande écarte la suite de sa phrase."""
     dites = [dite for dite in re.findall(r"[^\n.!?]+[\n.!?]?", source) if not re.search(SOUHAIT, dite)]
     connues, ecart = set(re.findall(RACINE, " ".join(dites))), False
     for trouvee in re.finditer(CLAUSE, plie):
@@ -779,7 +742,7 @@ def affirmations(plie: str, source: str) -> Iterator[tuple[int, int, str]]:
 
 @cache
 def lire_valeur(avant: str, nombre: str, apres: str) -> tuple[float, str]:
-    """La valeur d'un nombre, en chiffres ou en lettres, et celle de son unité ou de son mois."""
+    """La valeur d'un nombre, en chiffres ou en lettres, et son unité ou son mois."""
     total, unite = 0.0, VALEURS.get(apres or avant, apres.lstrip("/0"))
     if nombre[:1].isdigit():
         return float(re.sub(r"[,:€]|h[a-z]*", ".", re.sub(r" |[.,](?=\d{3}\b)", "", nombre))), unite
@@ -790,11 +753,11 @@ def lire_valeur(avant: str, nombre: str, apres: str) -> tuple[float, str]:
 
 
 def faits(plie: str, source: str) -> Iterator[tuple[int, int, str]]:
-    """Les nombres, dates, références, adresses et noms absents du ticket, hors signature (sans point)."""
+    """Les nombres, dates, références, adresses et noms que le ticket n'a pas."""
     serre, connus = re.sub(r"[\W_]", "", source), set(re.findall(r"[^\W_]+", source))
     lus = {lire_valeur(*groupes) for groupes in re.findall(NOMBRES, source)}
     lus |= {(nombre, "*") for nombre in [*dict(lus), 0, 1, 2, 9, 100, 1000]}  # « à neuf »
-    corps = re.sub(r"(?m)^.*[^.!?:;, \n] ?$", lambda ligne: ligne[0].lower(), plie)  # signature
+    corps = re.sub(r"(?m)^.*[^.!?:;, \n] ?$", lambda nom: nom[0].lower(), plie)  # signature
     for fait in re.finditer(FAITS, corps, re.IGNORECASE | re.MULTILINE | re.VERBOSE):
         texte, *groupes = (groupe.lower() for groupe in fait.groups(""))
         lu = re.sub(r"^\+33|^0|[^\w€£%]|_", "", fait[0].lower())
@@ -807,7 +770,7 @@ def faits(plie: str, source: str) -> Iterator[tuple[int, int, str]]:
 
 
 def a_refaire(bas: str, source: str) -> bool:
-    """Vrai si le brouillon recopie le message, ou n'est pas dans la langue de la personne."""
+    """Vrai si le brouillon recopie le message, ou n'est pas dans sa langue."""
     dits, lus = (re.findall(r"[^\W\d_]+", dit) for dit in (re.sub(r"(?m)^>.*", "", source), bas))
     suites = set(zip(dits, dits[1:], dits[2:], dits[3:]))
     copies = sum(suite in suites for suite in zip(lus, lus[1:], lus[2:], lus[3:]))
@@ -819,7 +782,7 @@ def a_refaire(bas: str, source: str) -> bool:
 
 
 def formes(bas: str) -> Iterator[tuple[int, int, str]]:
-    """Champs à remplir, signes abîmés, brouillon qui parle de lui-même, Markdown, faux jours."""
+    """Champs à remplir, signes abîmés, Markdown, « voici le brouillon », faux jours."""
     for trouve in re.finditer(FORME, bas, re.MULTILINE | re.VERBOSE):
         _, jour, rang, mois, an = trouve.groups("")
         semaines = calendar.monthcalendar(int(an), int(VALEURS[mois])) if an else []
@@ -836,23 +799,21 @@ def points_a_verifier(texte: str, ticket: Ticket) -> list[Point]:
     return [Point(rangs[debut], rangs[fin - 1] + 1, famille) for debut, fin, famille in sorted(trouves)]
 
 
-# --- Le ticket ------------------------------------------------------------------------------
+# --- Le ticket ---
 IDENTIFIANT = re.compile(r"[a-z0-9-]{1,64}")
 TAILLE_MAX_TICKET, TAILLE_MAX_BROUILLON = 256 * 1024, 1024 * 1024  # octets
 
 
 class Interdit(Exception):
-    """Donnée refusée par une règle ; le texte dit laquelle, sans citer la donnée."""
+    """Donnée refusée ; le texte dit par quelle règle, sans la citer."""
 
 
-class Ticket(NamedTuple):
-    """Un ticket validé, tel que la personne et le modèle le lisent."""
-
+class Ticket(NamedTuple):  # validé, tel que la personne et le modèle le lisent
     id: str
     sujet: str
     message: str
     ecartes: tuple[str, ...] = ()  # les champs du fichier qui ne partiront pas
-    caches: int = 0  # combien de caractères invisibles y sont devenus des codes
+    caches: int = 0  # le nombre de signes invisibles, devenus des codes
 
     @property
     def nom(self) -> str:  # du brouillon ; celui qu'il remplace a un `~` de plus
@@ -860,27 +821,24 @@ class Ticket(NamedTuple):
 
 
 def charger_ticket(demande: str) -> Ticket:
-    """Lit tickets/DEMANDE.json. Lève Arret (code 2) qui nomme le fichier et la faute."""
+    """Lit tickets/DEMANDE.json. Lève Arret (code 2)."""
     if not IDENTIFIANT.fullmatch(demande):
-        regle = "minuscules, chiffres ou tirets, 64 au plus"
-        refuse = f"Identifiant refusé : « {en_ligne(demande)} » ({regle})"
-        raise Arret(f"{refuse}. {tickets_presents(demande)}", USAGE)
+        regle = f"« {en_ligne(demande)} » (minuscules, chiffres ou tirets, 64 au plus)"
+        raise Arret(f"Identifiant refusé : {regle}. {tickets_presents(demande)}", USAGE)
     nom = f"tickets/{demande}.json"
     try:
         contenu = lire_fichier(DOSSIER / nom, TAILLE_MAX_TICKET)
         if contenu is None:
             raise Arret(f"Ticket inconnu : « {demande} ». {tickets_presents(demande)}", USAGE)
-        objet = lire_objet(contenu.decode("utf-8-sig"))
+        objet = lire_objet(contenu.decode("utf-8-sig", "surrogateescape"))
         if lire_texte(objet, "id") != demande:
             raise Interdit(f'"id" doit être "{demande}", le nom du fichier')
         sujet, message = (lire_texte(objet, cle).replace("\r\n", "\n") for cle in ("sujet", "message"))
-    except (Interdit, UnicodeDecodeError) as erreur:
-        faute = erreur if isinstance(erreur, Interdit) else "il n'est pas en UTF-8"
-        raise Arret(f"Ticket refusé : {nom} : {faute}. Corrigez le fichier.", USAGE) from None
-    ecartes = tuple(cle for cle in objet if cle not in CHAMPS)
+    except Interdit as erreur:
+        raise Arret(f"Ticket refusé : {nom} : {erreur}. Corrigez le fichier.", USAGE) from None
     vus = visible(sujet), visible(message)
-    caches = nombre_de_caches(sujet + message, "".join(vus))
-    return Ticket(demande, *vus, ecartes, caches)
+    caches = sum(vu.count("‹U+") for vu in vus) - (sujet + message).count("‹U+")
+    return Ticket(demande, *vus, tuple(cle for cle in objet if cle not in CHAMPS), caches)
 
 
 def lire_objet(texte: str) -> dict[str, Any]:
@@ -895,9 +853,9 @@ def lire_objet(texte: str) -> dict[str, Any]:
         objet = json.loads(texte, object_pairs_hook=sans_doublon)
     except json.JSONDecodeError as erreur:
         coupe = r"une fin de ligne (écrivez \n) ou une tabulation (\t) coupe un texte"
-        faute = coupe if "control character" in erreur.msg else "ce n'est pas du JSON complet"
+        faute = coupe if "control character" in erreur.msg else "ce n'est pas du JSON complet en UTF-8"
         raise Interdit(f"{faute}, ligne {erreur.lineno}, colonne {erreur.colno}") from None
-    except (ValueError, RecursionError):  # ValueError : plus de 4 300 chiffres
+    except (ValueError, RecursionError):  # plus de 4 300 chiffres
         raise Interdit("un nombre y est démesuré, ou l'imbrication trop profonde") from None
     if not isinstance(objet, dict):
         raise Interdit("il faut un objet JSON, ni liste ni texte entre guillemets")
@@ -905,12 +863,11 @@ def lire_objet(texte: str) -> dict[str, Any]:
 
 
 def lire_texte(objet: dict[str, Any], cle: str) -> str:
-    """Rend la chaîne rangée sous cette clé. Lève Interdit si elle est inutilisable."""
+    """Rend la chaîne rangée sous cette clé. Lève Interdit."""
     texte = objet.get(cle)
-    if not isinstance(texte, str):
-        raise Interdit(f"« {cle} » n'est pas une chaîne" if cle in objet else f"il manque « {cle} »")
-    if re.search("[\ud800-\udfff]", texte):
-        raise Interdit(f"« {cle} » contient un demi-caractère impossible à enregistrer")
+    if not isinstance(texte, str) or re.search("[\ud800-\udfff]", texte):
+        faute = f"« {cle} » n'est pas une chaîne en UTF-8"
+        raise Interdit(faute if cle in objet else f"il manque « {cle} »")
     if not any(visible(signe) == signe and not signe.isspace() for signe in texte):
         raise Interdit(f"« {cle} » est vide")
     return texte
@@ -918,21 +875,20 @@ def lire_texte(objet: dict[str, Any], cle: str) -> str:
 
 def identifiant_de(nom: str) -> str:
     """L'identifiant le plus proche d'un nom : `zd-42` pour `ZD_42`."""
-    nom = unicodedata.normalize("NFKD", re.split(r"[/\\]", nom)[-1].lower().removesuffix(".json"))
+    nom = normalize("NFKD", re.split(r"[/\\]", nom)[-1].lower().removesuffix(".json"))
     return "-".join(re.findall("[a-z0-9-]+", nom.encode("ascii", "ignore").decode()))[:64]
 
 
 def tickets_presents(demande: str = "") -> str:
-    """Dit le nom à taper ou le fichier à renommer ; à défaut, les tickets qui existent."""
+    """Dit le nom à taper, le fichier à renommer ou les tickets qui existent."""
     dossier, voulu = DOSSIER / "tickets", identifiant_de(demande)
-    noms = [chemin.stem for chemin in dossier.glob("*.json") if identifiant_de(chemin.stem)]
-    noms.sort(key=lambda nom: (nom == identifiant_de(nom), nom))  # le bien nommé l'emporte
-    fichiers = {identifiant_de(nom): nom for nom in noms}
-    nom = fichiers.pop(voulu, "")
-    if nom == voulu != "":
+    noms = [chemin.stem for chemin in dossier.glob("*.json")]
+    noms.sort(key=lambda nom: nom == identifiant_de(nom))  # le bien nommé l'emporte
+    if voulu in noms:
         return f"Sans dossier ni extension, tapez : {voulu}"
-    if nom:
-        renommer = f"Renommez tickets/{en_ligne(nom)}.json en {voulu}.json"
+    fichiers = {identifiant_de(nom): nom for nom in noms if identifiant_de(nom)}
+    if voulu in fichiers:
+        renommer = f"Renommez tickets/{en_ligne(fichiers[voulu])}.json en {voulu}.json"
         return f'{renommer}, mettez-y "id": "{voulu}", puis tapez : {voulu}'
     restes = sorted(fichiers.items())
     liste = [nom if nom == cle else f"{nom} (à renommer {cle})" for cle, nom in restes]
@@ -940,7 +896,7 @@ def tickets_presents(demande: str = "") -> str:
     return f"Tickets présents dans {en_ligne(str(dossier), 1000)} : {presents}."
 
 
-# --- Le disque ------------------------------------------------------------------------------
+# --- Le disque ---
 CAUSES = {  # les textes du système sont en anglais
     "EACCES EPERM": "droits insuffisants",
     "EROFS": "disque en lecture seule",
@@ -959,15 +915,14 @@ def raison_du_systeme(erreur: OSError) -> str:
 
 
 def lire_fichier(chemin: Path, taille_max: int = TAILLE_MAX_BROUILLON) -> bytes | None:
-    """Rend un fichier ordinaire, None s'il n'existe pas. Lève Interdit pour tout le reste."""
-    sans = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)  # ni lien, ni tube attendu
+    """Rend un fichier ordinaire, None s'il n'existe pas. Lève Interdit sinon."""
+    sans = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)  # ni lien, ni tube
     try:
         with open(chemin, "rb", opener=lambda nom, mode: os.open(nom, mode | sans)) as fichier:
             contenu = fichier.read(taille_max + 1)
-            if not os.path.isfile(fichier.fileno()):
-                raise Interdit(f"{chemin.name} n'est pas un fichier ordinaire")
-            if len(contenu) > taille_max:
-                raise Interdit(f"{chemin.name} dépasse {taille_max // 1024} Kio")
+            if len(contenu) > taille_max or not os.path.isfile(fichier.fileno()):
+                ordinaire = f"un fichier ordinaire de {taille_max // 1024} Kio au plus"
+                raise Interdit(f"{chemin.name} n'est pas {ordinaire}")
             return contenu
     except FileNotFoundError:
         return None
@@ -976,7 +931,7 @@ def lire_fichier(chemin: Path, taille_max: int = TAILLE_MAX_BROUILLON) -> bytes 
 
 
 def relire_brouillon(ticket: Ticket) -> bytes | None:
-    """Rend le brouillon du disque. Lève Arret (code 1) si on ne pourrait le remplacer."""
+    """Rend le brouillon du disque. Lève Arret (code 1) s'il ne peut être remplacé."""
     try:
         contenu = lire_fichier(DOSSIER / ticket.nom)
         if contenu is not None:  # il devra trouver sa place sous `~`
@@ -986,22 +941,21 @@ def relire_brouillon(ticket: Ticket) -> bytes | None:
     return contenu
 
 
-def enregistrer(ticket: Ticket, texte: str, brouillon_montre: bytes | None) -> None:
-    """Met le texte à la place du brouillon montré avec lui, puis relit. Lève Arret (code 1)."""
+def enregistrer(ticket: Ticket, texte: str, ancien: bytes | None) -> None:
+    """Met le texte à la place du brouillon montré, puis relit. Lève Arret (code 1)."""
     contenu, dossier = texte.encode(), DOSSIER / "brouillons"
     try:
         dossier.mkdir(exist_ok=True)
         with reserver(dossier) as libre:
-            if not libre or relire_brouillon(ticket) != brouillon_montre:
-                faute = "Le brouillon a changé, ou un autre s'enregistre"
-                raise Arret(f"{faute} : rien n'a été remplacé ; relancez.", ECHEC)
-            remplacer(ticket, contenu, brouillon_montre)
+            if not libre or relire_brouillon(ticket) != ancien:
+                raise Arret("Le brouillon a changé : rien n'a été remplacé ; relancez.", ECHEC)
+            remplacer(ticket, contenu, ancien)
             if lire_fichier(DOSSIER / ticket.nom) != contenu:
                 raise Interdit("ce n'est pas le texte approuvé")
     except Interdit as erreur:
         raise Arret(f"Écrit, non relu tel quel : {ticket.nom} : {erreur}.", ECHEC) from None
     except OSError as erreur:
-        intact = relire_brouillon(ticket) == brouillon_montre
+        intact = relire_brouillon(ticket) == ancien
         etat = "Rien n'a été remplacé" if intact else "L'ancien texte y est sous un nom provisoire"
         phrase = f"Écriture impossible dans brouillons/ : {raison_du_systeme(erreur)}. {etat}"
         raise Arret(f"{phrase} ; corrigez cela, puis relancez.", ECHEC) from erreur
@@ -1010,7 +964,7 @@ def enregistrer(ticket: Ticket, texte: str, brouillon_montre: bytes | None) -> N
 @contextmanager
 def reserver(dossier: Path) -> Iterator[bool]:
     """Pendant ce bloc, vrai si aucun autre lancement n'enregistre ici."""
-    if os.name == "nt":  # Windows n'ouvre pas un dossier : la vérification seule
+    if os.name == "nt":  # qui n'ouvre pas un dossier
         yield True
         return
     import fcntl
@@ -1018,29 +972,29 @@ def reserver(dossier: Path) -> Iterator[bool]:
     descripteur, libre = os.open(dossier, os.O_RDONLY), True
     try:
         fcntl.flock(descripteur, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError as erreur:  # un partage réseau peut n'avoir aucun verrou
+    except OSError as erreur:  # un partage réseau sans verrou
         libre = not isinstance(erreur, BlockingIOError)
     with defaire_ensuite(lambda: os.close(descripteur)):
         yield libre
 
 
 def remplacer(ticket: Ticket, contenu: bytes, ancien: bytes | None) -> None:
-    """Remplace le brouillon et garde l'ancien sous `~`, ou ne change rien. Lève OSError."""
+    """Remplace le brouillon, garde l'ancien sous `~`, ou ne change rien. Lève OSError."""
     brouillon = DOSSIER / ticket.nom
     nouveau = brouillon.with_name(f".{ticket.id}.{secrets.token_hex(8)}")
     garde = nouveau.with_name(f"{nouveau.name}~")
 
     def defaire() -> None:
         with suppress(OSError):
-            if garde.exists() and not nouveau.exists():  # le nouveau est en place, pas `~`
+            if garde.exists() and not nouveau.exists():  # nouveau en place, pas `~`
                 os.replace(garde, brouillon)
             garde.unlink(missing_ok=True)  # avant l'autre, dont l'absence a un sens
             nouveau.unlink(missing_ok=True)
 
-    with defaire_ensuite(defaire):  # dès avant l'ouverture, pour un signal à tout instant
+    with defaire_ensuite(defaire):  # avant d'ouvrir : un signal vient à tout instant
         ecrire(nouveau, contenu)
         if ancien is not None and ancien != contenu:
-            ecrire(garde, ancien)  # avant tout remplacement : un disque plein ne coûte rien
+            ecrire(garde, ancien)  # avant de remplacer : un disque plein ne coûte rien
         os.replace(nouveau, brouillon)  # d'abord : s'il résiste, `~` n'a pas bougé
         if garde.exists():
             os.replace(garde, f"{brouillon}~")
@@ -1053,20 +1007,18 @@ def ecrire(chemin: Path, contenu: bytes) -> None:
         fichier.flush()
         try:
             os.fsync(fichier.fileno())
-        except OSError as erreur:  # certains partages réseau ne savent pas le faire
+        except OSError as erreur:  # un partage réseau ne sait pas le faire
             if erreur.errno not in (errno.EINVAL, errno.ENOTSUP, errno.ENOSYS):
                 raise
 
 
-# --- Le serveur -----------------------------------------------------------------------------
+# --- Le serveur ---
 # Ce qu'un serveur peut refuser, et par quels mots ; jamais `store`.
 FACULTATIFS = {"tool_choice": "tool.?choice", "parallel_tool_calls": "parallel", "include": "encrypted"}
 COUPES = ("length", "content_filter", "incomplete", "in_progress")
 
 
-class Serveur(NamedTuple):
-    """Où part la demande, et par où ; sans adresse, c'est la démonstration."""
-
+class Serveur(NamedTuple):  # où part la demande ; sans adresse, la démonstration
     adresse: str = ""
     hote: str = "la démonstration"  # tel qu'il est montré
     modele: str = ""  # vide jusqu'à charger_le_sdk : celui du SDK
@@ -1075,16 +1027,13 @@ class Serveur(NamedTuple):
     delai: float = 60.0  # secondes
     mandataire: str = ""
     en_clair: bool = False  # le réseau peut lire ce qui part
-    est_openai: bool = False  # régions comprises : lui seul a le modèle du SDK
-
-
-DEMONSTRATION = Serveur()
+    est_openai: bool = False  # lui seul a le modèle du SDK
 
 
 def choisir_serveur(options: argparse.Namespace) -> Serveur:
     """Décide où et par où part la demande. Lève Arret (code 2)."""
     if options.demo:
-        return DEMONSTRATION
+        return Serveur()
     defaut = "" if reglage("OPENAI_API_BASE") else "https://api.openai.com/v1"
     adresse, cle = reglage("OPENAI_BASE_URL") or defaut, reglage("OPENAI_API_KEY")
     modele = options.modele or reglage("OPENAI_DEFAULT_MODEL")
@@ -1093,11 +1042,10 @@ def choisir_serveur(options: argparse.Namespace) -> Serveur:
     locale = re.fullmatch(r"(localhost|\[::1]|127(\.\d+){3})(:\d*)?", hote)  # cette machine
     clair = adresse.lower().startswith("http:") and not locale
     mandataire = "" if locale else mandataire_vers(adresse)
-    sans_cle = "tout mot convient à un serveur qui n'en veut pas"
     for faute, phrase in (
         (not hote, f"Adresse inutilisable : définissez OPENAI_BASE_URL ({forme}), non OPENAI_API_BASE."),
         (not modele and not est_openai, f"Quel modèle pour {hote} ? Ajoutez --modele NOM."),
-        (not (cle or locale), f"Clé absente : ajoutez OPENAI_API_KEY ({sans_cle}) ou --demo."),
+        (not (cle or locale), "Clé absente : ajoutez OPENAI_API_KEY (même un mot quelconque) ou --demo."),
         (re.search("[^!-~]", cle), "Clé refusée (espace, non ASCII ?) : recopiez OPENAI_API_KEY."),
         (clair and cle.startswith("sk-"), f"Clé en clair vers {hote} : essayez https://."),
     ):
@@ -1107,12 +1055,12 @@ def choisir_serveur(options: argparse.Namespace) -> Serveur:
 
 
 def reglage(nom: str) -> str:
-    """Une variable, sans les blancs ni les guillemets copiés avec elle."""
+    """Une variable, sans blancs ni guillemets copiés avec elle."""
     return os.environ.get(nom, "").strip().strip("'\"").strip()
 
 
 def hote_de(adresse: str) -> str:
-    """L'hôte et le port ; vide si l'adresse n'est pas http(s), complète, sans ? ni #."""
+    """L'hôte et le port d'une adresse http(s) sans ? ni # ; sinon rien."""
     with suppress(ValueError):  # un port impossible
         parties = urlsplit(adresse)
         complete = parties.scheme in ("http", "https") and parties.hostname and parties.port != 0
@@ -1122,13 +1070,13 @@ def hote_de(adresse: str) -> str:
 
 
 def mandataire_vers(adresse: str) -> str:
-    """Le mandataire à prendre, vide s'il n'y en a pas. Lève Arret (code 2)."""
+    """Le mandataire à prendre, ou rien. Lève Arret (code 2)."""
     mandataires = {} if proxy_bypass(hote_de(adresse)) else getproxies()
     mandataire = mandataires.get(adresse.partition(":")[0].lower()) or mandataires.get("all", "")
     if mandataire and "://" not in mandataire:
         mandataire = f"http://{mandataire}"
     if mandataire and not hote_de(mandataire):
-        raise Arret("Mandataire inutilisable : corrigez HTTP_PROXY, HTTPS_PROXY ou ALL_PROXY.", USAGE)
+        raise Arret("Mandataire inutilisable : corrigez HTTP_PROXY, HTTPS_PROXY, ALL_PROXY.", USAGE)
     return mandataire
 
 
@@ -1144,7 +1092,7 @@ def annoncer_l_envoi(serveur: Serveur) -> None:
 
 
 def charger_le_sdk(serveur: Serveur) -> Serveur:
-    """Importe le SDK et rend le serveur, modèle nommé : à défaut, celui du SDK."""
+    """Importe le SDK et rend le serveur, dont le modèle est nommé."""
     from agents.models import get_default_model
     from agents.tracing import set_trace_provider
     from agents.tracing.provider import DefaultTraceProvider
@@ -1164,7 +1112,7 @@ def configurer(serveur: Serveur, ticket: Ticket) -> RunConfig:
         tool_choice="required",  # un seul outil est offert à la fois
         parallel_tool_calls=False,
         store=False if serveur.api == "responses" or serveur.est_openai else None,
-        response_include=["reasoning.encrypted_content"] if raisonne else None,  # faute de stockage
+        response_include=["reasoning.encrypted_content"] if raisonne else None,  # non stocké
         timeout=serveur.delai,  # de la réponse entière, et non d'un silence
     )
     source: Any = {"model_provider": joindre(serveur)} if serveur.adresse else {"model": jouer(ticket)}
@@ -1186,7 +1134,7 @@ def jouer(ticket: Ticket) -> Model:
 
 
 def joindre(serveur: Serveur) -> OpenAIProvider:
-    """Rend les modèles de ce serveur ; le client s'accommode de ses façons de faire."""
+    """Rend les modèles de ce serveur, dont il accommode les façons."""
     from agents import OpenAIProvider
     from openai import AsyncOpenAI, DefaultAsyncHttpxClient
 
@@ -1210,19 +1158,15 @@ def joindre(serveur: Serveur) -> OpenAIProvider:
         for nom in ("OPENAI_ORG_ID", "OPENAI_PROJECT_ID", "OPENAI_CUSTOM_HEADERS"):
             os.environ.pop(nom, None)
     reseau: Any = {"proxy": serveur.mandataire or None, "trust_env": False, "follow_redirects": False}
-    fichier, dossier = reglage("SSL_CERT_FILE") or None, reglage("SSL_CERT_DIR") or None
-    try:
-        if fichier or dossier:  # sinon, les autorités du client
-            reseau["verify"] = ssl.create_default_context(cafile=fichier, capath=dossier)
-    except OSError:
-        raise Arret("Certificats inutilisables : corrigez SSL_CERT_FILE.", USAGE) from None
+    if os.environ.keys() & {"SSL_CERT_FILE", "SSL_CERT_DIR"}:  # OpenSSL les lit lui-même
+        reseau["verify"] = ssl.create_default_context()
     acces: Any = {"api_key": serveur.cle or "aucune", "base_url": serveur.adresse, "max_retries": 0}
     client = AsyncOpenAI(http_client=Relais(timeout=serveur.delai, **reseau), **acces)
     return OpenAIProvider(openai_client=client, use_responses=serveur.api == "responses")
 
 
 def accueillir(response: Any, vus: set[str]) -> Any:
-    """La réponse redressée ; une erreur annoncée avec le code 200 devient 500."""
+    """La réponse redressée ; une erreur annoncée 200 devient 500."""
     if response.status_code == 200:
         with suppress(ValueError, TypeError, AttributeError, RecursionError):
             corps = response.json(object_hook=lambda objet: redresser(objet, vus))
@@ -1233,7 +1177,7 @@ def accueillir(response: Any, vus: set[str]) -> Any:
 
 
 def redresser(objet: dict[str, Any], vus: set[str]) -> dict[str, Any]:
-    """Rend tel que le SDK l'attend un objet d'une réponse, après ceux qu'il contient."""
+    """Rend un objet d'une réponse, après ceux qu'il contient, tel que le SDK l'attend."""
     sorte, cle = ("function", "id") if "function" in objet else ("function_call", "call_id")
     if not isinstance(objet.get("arguments", ""), str):
         objet["arguments"] = json.dumps(objet["arguments"])
@@ -1254,62 +1198,60 @@ def redresser(objet: dict[str, Any], vus: set[str]) -> dict[str, Any]:
     return objet
 
 
-# --- Les pannes -----------------------------------------------------------------------------
-# La première ligne qui convient : code de sortie, motif, phrase. Le motif est cherché dans : code HTTP,
-# debut ou suite, api, « via » un mandataire, classes de l'erreur et de ses causes, mots en minuscules.
-PANNES = (
-    (4, "(^4|ModelBehavior).*(content.filter|flagged)", "le filtre du service a retenu la réponse"),
-    (4, "debut.*ModelBehavior.*brouillon not", "le modèle a rédigé avant la lecture du ticket"),
-    (4, "ModelBehavior.*lire_ticket not", "le modèle a redemandé le ticket"),
-    (4, "ModelBehavior.*not found", "le modèle a appelé un outil qui n'existe pas"),
-    (4, "ModelBehavior.*(incomplete|length)", "la réponse est incomplète (limite de longueur)"),
-    (4, "ModelBehavior.*json", "les arguments d'un outil sont illisibles"),
-    (4, "ModelRefusal", "le modèle a refusé de répondre à ce ticket"),
-    (4, "MaxTurns", f"le modèle a épuisé ses {TOURS_MAX} tours"),
-    (4, "UnicodeEncode", "un signe est impossible à envoyer (un demi-caractère ?)"),
-    (1, "ImportError", "SDK à installer : lancez {python} -m pip install openai-agents==0.24.0"),
-    (1, "(Model|API)Timeout", "Pas de réponse en {delai:g} s : augmentez --delai."),
-    (1, "^401|^40[03].*api.key", "Clé refusée ({statut}) : vérifiez OPENAI_API_KEY{aussi}."),
-    (1, "^403", "Accès interdit par {hote} (403) : vérifiez que la clé a droit à {modele}."),
-    (1, "^402|^4.*(_quota|billing_)", "Quota épuisé : vérifiez la facturation."),
-    (1, "^429", "Trop de demandes (429) : patientez, puis relancez."),
-    (1, "^413|^4.*context.(length|size|window)", "Ticket trop long : raccourcissez-le."),
-    (1, "^40[04].*('rs_|reasoning item)", "Raisonnement perdu : essayez --api chat."),
-    (1, "^(40[04]|422|500).*(tools|tool.(use|choice))", "Outils refusés : essayez --modele NOM."),
-    (1, "^404.*(model|deployment)", "Modèle inconnu (404) : {modele} ; choisissez --modele NOM."),
-    (1, "^40[45] debut responses", "{hote} ignore /responses ({statut}) : essayez --api chat."),
-    (1, "^40[45] debut", "Adresse introuvable sur {hote} ({statut}) : vérifiez OPENAI_BASE_URL."),
-    (1, "^3", "Redirection refusée, {hote} renvoie ailleurs : corrigez OPENAI_BASE_URL."),
-    (1, "^4", "Requête refusée par {hote} ({statut}) : essayez un autre modèle."),
-    (1, "APIStatus", "Erreur {statut} de {hote} : réessayez plus tard."),
-    (1, "CertVerification", "Certificat de {hote} refusé : vérifiez SSL_CERT_FILE."),
-    (1, "SSLError", "Pas de https sur {hote} : vérifiez OPENAI_BASE_URL."),
-    (1, "via.*(Proxy|Connect)Error", "Mandataire {par} injoignable ou fermé : vérifiez HTTPS_PROXY."),
-    (1, "gaierror", "Hôte inconnu : {hote} ; vérifiez le réseau{aussi}."),
-    (1, "ConnectError", "{hote} est injoignable : vérifiez le réseau{aussi}."),
-    (1, "APIConnection", "Connexion interrompue pendant la réponse : relancez."),
-    (1, "OSError", "Affichage impossible : vérifiez la place sur le disque."),
-    (1, "", "Réponse illisible ou erreur inattendue : vérifiez --api{aussi}, ou relancez avec --debug."),
-)  # fmt: skip
+# --- Les pannes ---
+# Le premier motif trouvé dans : code HTTP, debut ou suite, api, « via » un mandataire, classes des
+# causes, mots en minuscules. Sans majuscule, la phrase est la raison d'un code 4, et non 1.
+PANNES = {
+    "(^4|ModelBehavior).*(content.filter|flagged)": "le filtre du service a retenu la réponse",
+    "debut.*ModelBehavior.*brouillon not": "le modèle a rédigé avant la lecture du ticket",
+    "ModelBehavior.*lire_ticket not": "le modèle a redemandé le ticket",
+    "ModelBehavior.*not found": "le modèle a appelé un outil qui n'existe pas",
+    "ModelBehavior.*(incomplete|length)": "la réponse est incomplète (limite de longueur)",
+    "ModelBehavior.*json": "les arguments d'un outil sont illisibles",
+    "ModelRefusal": "le modèle a refusé de répondre à ce ticket",
+    "MaxTurns": f"le modèle a épuisé ses {TOURS_MAX} tours",
+    "UnicodeEncode": "un signe est impossible à envoyer (un demi-caractère ?)",
+    "ImportError": "SDK à installer : lancez {python} -m pip install openai-agents==0.24.0",
+    "(Model|API)Timeout": "Pas de réponse en {delai:g} s : augmentez --delai.",
+    "^401|^40[03].*api.key": "Clé refusée ({statut}) : vérifiez OPENAI_API_KEY{aussi}.",
+    "^403": "Accès interdit par {hote} (403) : vérifiez que la clé a droit à {modele}.",
+    "^402|^4.*(_quota|billing_)": "Quota épuisé : vérifiez la facturation.",
+    "^429": "Trop de demandes (429) : patientez, puis relancez.",
+    "^413|^4.*context.(length|size|window)": "Ticket trop long : raccourcissez-le.",
+    "^40[04].*('rs_|reasoning item)": "Raisonnement perdu : essayez --api chat.",
+    "^(40[04]|422|500).*(tools|tool.(use|choice))": "Outils refusés : essayez --modele NOM.",
+    "^404.*(model|deployment)": "Modèle inconnu (404) : {modele} ; choisissez --modele NOM.",
+    "^40[45] debut responses": "{hote} ignore /responses ({statut}) : essayez --api chat.",
+    "^40[45] debut": "Adresse introuvable sur {hote} ({statut}) : vérifiez OPENAI_BASE_URL.",
+    "^3": "Redirection refusée, {hote} renvoie ailleurs : corrigez OPENAI_BASE_URL.",
+    "^4": "Requête refusée par {hote} ({statut}) : essayez un autre modèle.",
+    "APIStatus": "Erreur {statut} de {hote} : réessayez plus tard.",
+    "CertVerification": "Certificat de {hote} refusé : vérifiez SSL_CERT_FILE.",
+    "SSLError": "Pas de https sur {hote} : vérifiez OPENAI_BASE_URL.",
+    "via.*(Proxy|Connect)Error": "Mandataire {par} injoignable ou fermé : vérifiez HTTPS_PROXY.",
+    "gaierror": "Hôte inconnu : {hote} ; vérifiez le réseau{aussi}.",
+    "ConnectError": "{hote} est injoignable : vérifiez le réseau{aussi}.",
+    "APIConnection": "Connexion interrompue pendant la réponse : relancez.",
+    "OSError": "Affichage impossible : vérifiez la place sur le disque.",
+    "": "Réponse illisible ou erreur inattendue : essayez --api{aussi}, ou relancez avec --debug.",
+}
 
 
-def sans_proposition(raison: str, deja_propose: bool) -> Arret:
-    """La fin d'un lancement où rien, ou plus rien depuis la remarque, n'a été montré."""
-    rien = "Aucun brouillon n'a été proposé"
-    if deja_propose:
-        rien = "Aucune nouvelle version n'a été proposée"
-    return Arret(f"{rien} : {raison}. Relancez, ou essayez --modele NOM.", SANS_PROPOSITION)
+def sans_proposition(raison: str) -> Arret:
+    """La fin d'un lancement où rien n'a pu être montré."""
+    phrase = f"Aucun brouillon n'a été proposé : {raison}. Relancez, ou essayez --modele NOM."
+    return Arret(phrase, SANS_PROPOSITION)
 
 
 def masquer_la_cle(texte: str, serveur: Serveur) -> str:
-    """Le texte sans danger, où un mot qui a quatre signes de suite de la clé est masqué."""
+    """Le texte sans danger ; un mot qui a quatre signes de la clé y est masqué."""
     bouts = {serveur.cle[rang : rang + 4] for rang in range(max(1, len(serveur.cle) - 3))} - {""}
     mots = re.split(r"(\s+)", visible(texte))
     return "".join("[clé]" if any(bout in mot for bout in bouts) else mot for mot in mots)
 
 
 def citer(corps: str, serveur: Serveur) -> str:
-    """Les mots du serveur : les chaînes de son JSON sans les clés, ou son texte ; jamais de HTML."""
+    """Les mots du serveur : les chaînes de son JSON, ou son texte ; jamais de HTML."""
     mots = corps
     if corps.startswith(("{", "[")):
         chaines = re.findall(r'("(?:[^"\\]|\\.)*")(\s*:)?', corps)
@@ -1319,8 +1261,8 @@ def citer(corps: str, serveur: Serveur) -> str:
     return f" Le serveur dit : {citation}" if citation and citation[0] != "<" else ""
 
 
-def traduire(erreur: BaseException, serveur: Serveur, a_repondu: bool, deja_propose: bool) -> Arret:
-    """La phrase d'une exception, d'après PANNES ; `a_repondu` met l'adresse hors de cause."""
+def traduire(erreur: BaseException, serveur: Serveur, a_repondu: bool) -> Arret:
+    """La phrase d'une exception ; `a_repondu` met l'adresse hors de cause."""
     causes = [erreur]
     for cause in causes:  # la liste s'allonge, d'une cause à l'autre
         if isinstance(cause, Arret):
@@ -1328,19 +1270,18 @@ def traduire(erreur: BaseException, serveur: Serveur, a_repondu: bool, deja_prop
         causes += filter(None, [cause.__cause__ or cause.__context__])
     classes = [classe.__name__ for cause in causes for classe in type(cause).__mro__]
     statut, response = getattr(erreur, "status_code", ""), getattr(erreur, "response", None)
-    corps = response.text.strip()[:4_000] if response else ""  # parfois des millions
+    corps = response.text.strip()[:4_000] if response else ""  # sur des millions, parfois
     moment, aussi = ("suite", "") if a_repondu else ("debut", " et OPENAI_BASE_URL")
     signes = f"{statut} {moment} {serveur.api} {serveur.mandataire and 'via'} {classes} "
     signes += (corps or str(erreur)).lower()  # aucun nom de classe n'y sera reconnu
-    code, phrase = next(panne[::2] for panne in PANNES if re.search(panne[1], signes, re.DOTALL))
+    dite = next(PANNES[motif] for motif in PANNES if re.search(motif, signes, re.DOTALL))
     faits = serveur._asdict() | {"par": hote_de(serveur.mandataire), "python": sys.executable}
-    phrase = en_ligne(phrase.format(**faits, statut=statut, aussi=aussi), 1000)
-    if code == SANS_PROPOSITION:
-        phrase = str(sans_proposition(phrase, deja_propose))
-    return Arret(f"{phrase}{citer(corps, serveur)}", code)
+    phrase = en_ligne(dite.format(**faits, statut=statut, aussi=aussi), 1000)
+    arret = sans_proposition(phrase) if dite[0].islower() else Arret(phrase, ECHEC)
+    return Arret(f"{arret}{citer(corps, serveur)}", arret.code)
 
 
-# --- La ligne de commande -------------------------------------------------------------------
+# --- La ligne de commande ---
 AIDE = """\
 usage : python draft_ticket.py IDENTIFIANT [options], ou -h, --aide, --help
 Propose une réponse au ticket tickets/IDENTIFIANT.json (minuscules, chiffres, tirets) et ne
@@ -1351,13 +1292,12 @@ l'écrit dans brouillons/IDENTIFIANT.txt que si vous répondez « oui ». Le cli
   --api NOM         responses (par défaut), ou chat pour un serveur compatible
   --delai SECONDES  attente maximale d'une réponse : 60 par défaut, 3600 au plus
   --debug           montre aussi la trace technique d'une erreur
-
 codes : 0 enregistré, 1 échec, 2 usage ou ticket, 3 refus, 4 rien de proposé, 130 Ctrl-C
 """
 
 
 def lire_options(argv: list[str] | None) -> argparse.Namespace:
-    """Lit la ligne de commande. Lève Arret (code 2), qui cite ce qui est en cause."""
+    """Lit la ligne de commande. Lève Arret (code 2)."""
     ligne = argparse.ArgumentParser(add_help=False, allow_abbrev=False, exit_on_error=False)
     ligne.add_argument("ticket", nargs="?")
     ligne.add_argument("--modele")

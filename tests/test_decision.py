@@ -347,7 +347,7 @@ def test_une_remarque_trop_longue_ne_part_pas_et_c_est_dit(projet: Projet, nombr
     entree = f"non, {'é' * nombre}\noui\n"
     bilan, serveur = jouer(projet, lecture(), brouillon(UN), entree=entree)
     assert (bilan.code, len(serveur.recues), projet.fichiers()) == (3, 2, avant)
-    assert "Plus de 4000 caractères : rien n'est parti." in bilan.out
+    assert "Rien n'est parti : 4000 caractères" in bilan.out
     assert bilan.out.count(QUESTION) == 1
 
 
@@ -363,7 +363,7 @@ def test_cinq_versions_au_plus_sont_montrees(projet: Projet, par_tour: int) -> N
     assert bilan.out.count(QUESTION) == VERSIONS_MAX == 5
     derniere = bilan.out.rpartition(QUESTION)[2]
     assert "dernière version" in derniere.split("\n")[0]
-    assert "votre remarque" not in derniere and "la remarque n'est pas partie" in derniere
+    assert "votre remarque" not in derniere and "Rien n'est parti" in derniere
     assert len(serveur.recues) <= 1 + VERSIONS_MAX
 
 
@@ -380,8 +380,8 @@ def test_oui_a_la_cinquieme_version_l_enregistre_meme_apres_deux_tours_perdus(
 # --- La version demandée qui ne vient pas ---------------------------------------------------
 
 ABSENCES: dict[str, tuple[Any, str]] = {
-    "prose": (prose(MAUVAIS), "Aucune nouvelle version n'a été proposée"),
-    "invalide": (appel("enregistrer_brouillon", "{}"), "il manque « ticket_id »"),
+    "prose": (prose(MAUVAIS), "Aucun brouillon n'a été proposé"),
+    "invalide": (appel("enregistrer_brouillon", "{}"), "manque « ticket_id »"),
     "outil inconnu": (appel("envoyer", {}), "le modèle a appelé un outil"),
     "panne": (erreur(500, "surcharge"), "réessayez plus tard"),
     "délai": (Reponse(attente=60), "Pas de réponse"),
@@ -441,7 +441,7 @@ def test_une_remarque_restee_sans_version_compte_parmi_les_cinq(projet: Projet) 
     bilan, serveur = jouer(projet, lecture(), brouillon(UN), *absences, entree="non, encore\n" * 20)
     assert (bilan.code, bilan.err, projet.fichiers()) == (3, "", {})
     assert (bilan.out.count(QUESTION), len(serveur.recues)) == (VERSIONS_MAX, 2 + len(absences))
-    assert "la remarque n'est pas partie" in bilan.out.rpartition(QUESTION)[2]
+    assert "Rien n'est parti" in bilan.out.rpartition(QUESTION)[2]
 
 
 def test_une_version_peut_encore_venir_apres_un_echec(projet: Projet) -> None:

@@ -120,7 +120,7 @@ def test_un_hote_distant_sans_cle_est_refuse(projet: Projet, hote: str) -> None:
             OPENAI_DEFAULT_MODEL="m",
         )
     assert bilan.code == 2
-    phrase(bilan, "Clé absente|OPENAI_API_KEY|--demo|tout mot")
+    phrase(bilan, "Clé absente|OPENAI_API_KEY|--demo|un mot quelconque")
     assert serveur.recues == [] and projet.fichiers() == {}
 
 

@@ -328,15 +328,22 @@ def test_un_reglage_reseau_inutilisable_est_nomme(projet: Projet, cas: str) -> N
     assert "Ticket ticket-local" not in bilan.out and projet.fichiers() == {}
 
 
-@pytest.mark.parametrize("hote", ["https://exemple.invalid", "http://localhost:9"])
-@pytest.mark.parametrize("fichier", ["/absent", __file__], ids=["absent", "sans-certificat"])
-def test_un_fichier_de_certificats_inutilisable_est_nomme(
-    projet: Projet, hote: str, fichier: str
+@pytest.mark.parametrize(
+    ("variable", "valeur"),
+    [("SSL_CERT_FILE", "/absent"), ("SSL_CERT_FILE", __file__), ("SSL_CERT_DIR", "/absent")],
+    ids=["fichier-absent", "sans-certificat", "dossier-absent"],
+)
+def test_des_certificats_inutilisables_sont_nommes_et_rien_ne_part(
+    projet: Projet, tmp_path: Path, variable: str, valeur: str
 ) -> None:
-    bilan = jouer(projet, Serveur(), OPENAI_BASE_URL=f"{hote}/v1", SSL_CERT_FILE=fichier)
-    assert bilan.code == 2 and projet.fichiers() == {}
-    phrase(bilan, "Certificats inutilisables|SSL_CERT_FILE")
-    assert "Partent vers" not in bilan.out
+    recus: list[bytes] = []
+    contexte, _ = certificat(tmp_path)
+    with ecouter(en_tls(contexte, lambda chiffree: recus.append(chiffree.recv(65536)))) as port:
+        adresse = f"https://localhost:{port}/v1"
+        bilan = jouer(projet, Serveur(), OPENAI_BASE_URL=adresse, **{variable: valeur})
+    assert bilan.code == 1 and projet.fichiers() == {}
+    phrase(bilan, "Certificat de localhost|SSL_CERT_FILE|!injoignable")
+    assert [octets for octets in recus if octets] == []
 
 
 @pytest.mark.parametrize("api", APIS)

@@ -142,7 +142,7 @@ ILLISIBLES = {
     "autre id": (b'{"id": "autre", "sujet": "s", "message": "m"}', "nom du fichier"),
     "doublon": (b'{"id": "ticket-local", "id": "ticket-local"}', "deux fois"),
     "doublon profond": (b'{"a": [{"b": 1, "b": 2}]}', "deux fois"),
-    "demi": (b'{"id": "ticket-local", "sujet": "\\ud800", "message": "m"}', "demi-caractère"),
+    "demi": (b'{"id": "ticket-local", "sujet": "\\ud800", "message": "m"}', "chaîne en UTF-8"),
     "enorme": (b" " * (TAILLE_MAX_TICKET + 1), "256 Kio"),
 }
 
