@@ -76,7 +76,7 @@ class Arret(Exception):
 class Accord(NamedTuple):  # le texte auquel la personne a dit oui
     ticket: Ticket
     texte: str
-    ancien: bytes | None  # celui qu'elle savait remplacer
+    ancien: bytes | None  # le brouillon qu'elle savait remplacer
 
 
 class Decision(NamedTuple):  # de la personne, qui refuse par défaut
@@ -268,7 +268,7 @@ def preparer(options: argparse.Namespace) -> tuple[Ticket, Serveur]:
     """Vérifie tout ce qui peut l'être avant de charger le SDK. Lève Arret."""
     ticket = charger_ticket(options.ticket)
     if sys.stdout is None or (au_clavier() and not sys.stdout.isatty()):
-        raise Arret("Sortie redirigée, texte invisible : retirez-la, ou répondez par un tube.", USAGE)
+        raise Arret("Sortie redirigée, texte invisible : relancez sans, ou répondez par un tube.", USAGE)
     serveur = choisir_serveur(options)
     relire_brouillon(ticket)  # pour savoir tout de suite s'il résistera
     return ticket, serveur
@@ -484,7 +484,7 @@ def afficher(texte: str, marge: str = "") -> int:
 
 
 def montrer(texte: str, titre: str = "") -> int:
-    """Affiche un texte, sous son titre, derrière une marge inimitable."""
+    """Affiche un texte, sous son titre, derrière une marge inimitable ; rend les rangées."""
     rangees = dire(titre) if titre else 0
     # De longues suites de blancs, marqués (\5, \6) ou non, cacheraient la suite.
     texte = re.sub(r"(?m)(^[\s\5\6]*?\n){4,}", lambda m: f"‹{m[0].count(chr(10))} lignes vides›\n", texte)
@@ -668,7 +668,7 @@ NOUS = r"\b(?:nous\b.{0,40}ons\b|nous sommes|je\b|j'|we\b|i\b)"
 SOUHAIT = r"\?|veux|voudrais|aimerais|demand|merci|want|please"
 # Jusqu'à la fin de la phrase ou de la ligne, une virgule, une parenthèse, un tiret, un « et ».
 CLAUSE = r"(?m)(?:\d\d?[.)] )?.+?(?:[.!?;:]+(?!\w)|, (?!\d)|[()]| [-–—] |\b(?:et|and|mais|but)\b|$)"
-RACINE = r"\b(?!votre|notre|cette)[^\W\d_]{4,5}"  # de remboursé et rembourser
+RACINE = r"\b(?!votre|notre|cette)[^\W\d_]{4,5}"  # la même pour remboursé et rembourser
 # Une case se lit valeur=mots de même sens ; un mois et un jour ont leur numéro pour valeur.
 CASES = (
     """1=un|une|one 2=deux|two 3=trois|three 4=quatre|four 5=cinq|five 6=six 7=sept|seven
