@@ -1134,7 +1134,7 @@ def jouer(ticket: Ticket) -> Model:
 
 
 def joindre(serveur: Serveur) -> OpenAIProvider:
-    """Rend les modèles de ce serveur, dont il accommode les façons."""
+    """Rend les modèles de ce serveur ; le client s'accommode de ses façons."""
     from agents import OpenAIProvider
     from openai import AsyncOpenAI, DefaultAsyncHttpxClient
 
@@ -1158,7 +1158,7 @@ def joindre(serveur: Serveur) -> OpenAIProvider:
         for nom in ("OPENAI_ORG_ID", "OPENAI_PROJECT_ID", "OPENAI_CUSTOM_HEADERS"):
             os.environ.pop(nom, None)
     reseau: Any = {"proxy": serveur.mandataire or None, "trust_env": False, "follow_redirects": False}
-    if os.environ.keys() & {"SSL_CERT_FILE", "SSL_CERT_DIR"}:  # OpenSSL les lit lui-même
+    if reglage("SSL_CERT_FILE") or reglage("SSL_CERT_DIR"):  # OpenSSL les lit lui-même
         reseau["verify"] = ssl.create_default_context()
     acces: Any = {"api_key": serveur.cle or "aucune", "base_url": serveur.adresse, "max_retries": 0}
     client = AsyncOpenAI(http_client=Relais(timeout=serveur.delai, **reseau), **acces)

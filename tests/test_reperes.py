@@ -176,6 +176,7 @@ def test_la_meme_valeur_ecrite_autrement_n_est_pas_un_point(ticket: str, texte: 
         ("C'est notÃ©.", "Ã©"),
         ("Bonjour Ysaline, c'est noté.", "Ysaline"),
         ("C'est noté pour Ysaline.\r\nCordialement", "Ysaline"),
+        ("Bonjour Lamp, c'est noté.", "Lamp"),
     ],
     ids=[
         "jour-impossible",
@@ -185,6 +186,7 @@ def test_la_meme_valeur_ecrite_autrement_n_est_pas_un_point(ticket: str, texte: 
         "abime",
         "prenom",
         "fin-de-ligne-double",
+        "nom-dans-un-mot-du-ticket",
     ],
 )
 def test_un_fait_ou_une_forme_se_voit(texte: str, mots: str) -> None:
