@@ -53,7 +53,7 @@ DOSSIER = Path(__file__).resolve().parent
 CHAMPS = ("id", "sujet", "message")
 TAILLE_MAX_TEXTE, LIGNES_MAX = 20_000, 300  # au-delà, rien ne se relit plus
 REMARQUE_MAX = 4_000  # caractères
-VERSIONS_MAX, TOURS_MAX = 5, 9  # dont une lecture et trois tours perdus
+VERSIONS_MAX, TOURS_MAX = 5, 9  # cinq et une lecture, trois tours perdus
 INSTRUCTIONS = """\
 Vous préparez le brouillon d'une réponse à un ticket de support, dans la langue du ticket.
 Appelez d'abord lire_ticket, puis enregistrer_brouillon une seule fois, avec la réponse complète.
@@ -195,16 +195,17 @@ def decider(texte: str, ticket: Ticket, vues: list[str]) -> Decision:
 
 def comprendre(reponse: str, accord: Accord, derniere: bool) -> Decision:
     """Seul « oui » accepte ; « non » suivi de mots est une remarque ; tout le reste refuse."""
+    trop = len(reponse) > REMARQUE_MAX  # une ligne coupée, peut-être
     reponse = visible(reponse).strip(" ")  # et non "\n" : un collage n'est pas un oui
     # Un mot entier, ni « nonobstant » ni « non-conforme » ; sa suite est la remarque.
     non = re.fullmatch(r"non(?![\w'’]|-\w)[\s,;:.!?…-]*(.*)", reponse, re.IGNORECASE | re.DOTALL)
     remarque = non[1].strip() if non and non[1].lower().rstrip(" .!…\n") != "merci" else ""
-    if reponse.lower() == "oui":
+    if reponse.lower() == "oui" and not trop:
         return Decision(accord)
-    if len(reponse) > REMARQUE_MAX or (remarque and derniere):
+    if trop or (remarque and derniere):
         dire(f"Rien n'est parti : {REMARQUE_MAX} caractères et {VERSIONS_MAX} versions au plus.")
     elif non is None:
-        recue = f"« {en_ligne(reponse, 50)} »" if reponse else "rien"
+        recue = f"« {en_ligne(reponse.replace(chr(10), '↵'), 50)} »" if reponse else "rien"
         dire(f"Lu : {recue}. Seul « oui » enregistre ; « non, … » veut une autre version.")
     else:
         return Decision(remarque=remarque)
@@ -212,7 +213,7 @@ def comprendre(reponse: str, accord: Accord, derniere: bool) -> Decision:
 
 
 def demander(invite: str) -> str:
-    """Rend la réponse, ou rien ; hors d'asyncio, qui avalerait un Ctrl-C."""
+    """Rend la réponse, ou rien ; asyncio avalerait un Ctrl-C."""
     if au_clavier():
         with suppress(EOFError, RuntimeError), a_chaque_signal(lever), edition():
             return input(invite)
@@ -265,12 +266,12 @@ def construire_agent(ticket: Ticket, modele: str, acte: Acte) -> Agent[None]:
 
 # --- Avant, pendant et après la question ---
 def preparer(options: argparse.Namespace) -> tuple[Ticket, Serveur]:
-    """Vérifie tout ce qui peut l'être avant de charger le SDK. Lève Arret."""
+    """Lit le ticket, choisit le serveur, avant de charger le SDK. Lève Arret."""
     ticket = charger_ticket(options.ticket)
     if sys.stdout is None or (au_clavier() and not sys.stdout.isatty()):
-        raise Arret("Sortie redirigée, texte invisible : relancez sans, ou répondez par un tube.", USAGE)
+        raise Arret("Sortie redirigée : relancez sans redirection, ou répondez par un tube.", USAGE)
     serveur = choisir_serveur(options)
-    relire_brouillon(ticket)  # pour savoir tout de suite s'il résistera
+    relire_brouillon(ticket)  # un lien à sa place se dit tout de suite
     return ticket, serveur
 
 
@@ -493,12 +494,12 @@ def montrer(texte: str, titre: str = "") -> int:
 
 
 def dire(phrase: str) -> int:
-    """Affiche une phrase du programme, où une citation n'ouvre pas de rangée."""
+    """Affiche une phrase du programme, sans marge."""
     return afficher(phrase)
 
 
 def annoncer(phrase: str) -> None:
-    """Dit la fin sur stderr, en une ligne ; rien de tapé n'ira au shell."""
+    """Dit la fin sur stderr ; rien de tapé n'ira au shell."""
     vider_le_clavier()
     with suppress(OSError, AttributeError):  # stderr fermé : le code suffit
         retour = "\r" if sys.stderr.isatty() else ""  # par-dessus un ^C
@@ -638,7 +639,7 @@ def vider_le_clavier() -> bool:
 # --- Les points à vérifier ---
 FAMILLES = ("promesse", "fait accompli", "cause", "règle", "absent du ticket", "forme")
 # Ce qui n'engage à rien est un petit monde fermé, ce qui peut se promettre n'a pas de fin :
-# une clause est de la première sorte dont elle a un début de mot (\b le finit).
+# une clause est de la première sorte dont elle a un mot, écrit par son début (\b : entier).
 SORTES = {
     "demande ou reprise": r"""\b(?:\s?\?$|(?<!rendez)-(?:vous|nous|il|elle)|(?:re)?merci|prie\b
         |prions|please|thank|besoin|(?:on|selon|d'après)\svo|vous\s(?:dites|avai|l'av)
@@ -756,7 +757,7 @@ def faits(plie: str, source: str) -> Iterator[tuple[int, int, str]]:
     """Les nombres, dates, références, adresses et noms que le ticket n'a pas."""
     serre, connus = re.sub(r"[\W_]", "", source), set(re.findall(r"[^\W_]+", source))
     lus = {lire_valeur(*groupes) for groupes in re.findall(NOMBRES, source)}
-    lus |= {(nombre, "*") for nombre in [*dict(lus), 0, 1, 2, 9, 100, 1000]}  # « à neuf »
+    lus |= {(nombre, "*") for nombre in [*dict(lus), 0, 1, 2, 9, 100, 1000]}  # « un », « à neuf »
     corps = re.sub(r"(?m)^.*[^.!?:;, \n] ?$", lambda nom: nom[0].lower(), plie)  # signature
     for fait in re.finditer(FAITS, corps, re.IGNORECASE | re.MULTILINE | re.VERBOSE):
         texte, *groupes = (groupe.lower() for groupe in fait.groups(""))
@@ -805,7 +806,7 @@ TAILLE_MAX_TICKET, TAILLE_MAX_BROUILLON = 256 * 1024, 1024 * 1024  # octets
 
 
 class Interdit(Exception):
-    """Donnée refusée ; le texte dit par quelle règle, sans la citer."""
+    """Donnée refusée : dit la règle, sans citer la donnée."""
 
 
 class Ticket(NamedTuple):  # validé, tel que la personne et le modèle le lisent
@@ -1015,7 +1016,7 @@ def ecrire(chemin: Path, contenu: bytes) -> None:
 # --- Le serveur ---
 # Ce qu'un serveur peut refuser, et par quels mots ; jamais `store`.
 FACULTATIFS = {"tool_choice": "tool.?choice", "parallel_tool_calls": "parallel", "include": "encrypted"}
-COUPES = ("length", "content_filter", "incomplete", "in_progress")
+COUPES = ("length", "content_filter", "incomplete", "in_progress", "cancelled", "failed")
 
 
 class Serveur(NamedTuple):  # où part la demande ; sans adresse, la démonstration
@@ -1177,11 +1178,11 @@ def accueillir(response: Any, vus: set[str]) -> Any:
 
 
 def redresser(objet: dict[str, Any], vus: set[str]) -> dict[str, Any]:
-    """Rend un objet d'une réponse, après ceux qu'il contient, tel que le SDK l'attend."""
+    """Rend un objet d'une réponse tel que le SDK l'attend."""
     sorte, cle = ("function", "id") if "function" in objet else ("function_call", "call_id")
     if not isinstance(objet.get("arguments", ""), str):
         objet["arguments"] = json.dumps(objet["arguments"])
-    # Coupé, un élément, une réponse ou un choix perd ce qu'il apportait.
+    # Un élément, une réponse ou un choix, coupé, n'apporte rien.
     if (objet.get("status") or objet.get("finish_reason")) in COUPES:
         objet |= {"type": "coupé", "output": [], "message": {"role": "assistant"}}
     elif "function" in objet or objet.get("type") == sorte:  # un appel
@@ -1233,7 +1234,7 @@ PANNES = {
     "ConnectError": "{hote} est injoignable : vérifiez le réseau{aussi}.",
     "APIConnection": "Connexion interrompue pendant la réponse : relancez.",
     "OSError": "Affichage impossible : vérifiez la place sur le disque.",
-    "": "Réponse illisible ou erreur inattendue : essayez --api{aussi}, ou relancez avec --debug.",
+    "": "Réponse illisible ou erreur inattendue : vérifiez --api{aussi}, ou relancez avec --debug.",
 }
 
 

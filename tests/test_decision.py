@@ -351,6 +351,13 @@ def test_une_remarque_trop_longue_ne_part_pas_et_c_est_dit(projet: Projet, nombr
     assert bilan.out.count(QUESTION) == 1
 
 
+def test_un_oui_que_suit_autre_chose_tres_loin_n_est_pas_un_oui(projet: Projet) -> None:
+    """La ligne est coupée à la lecture : ce qui en a été lu n'est pas toute la réponse."""
+    for entree in (f"oui{' ' * 4_097}non\n", f"oui{' ' * 4_097}\n"):
+        bilan, _ = jouer(projet, lecture(), brouillon(UN), entree=entree)
+        assert (bilan.code, projet.fichiers()) == (3, {})
+
+
 @pytest.mark.parametrize("par_tour", [1, 2, 3])
 def test_cinq_versions_au_plus_sont_montrees(projet: Projet, par_tour: int) -> None:
     """Même quand le modèle, contre la consigne, en propose plusieurs par tour."""

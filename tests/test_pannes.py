@@ -111,6 +111,9 @@ PANNES = {
     "réponse encore en cours": Cas(
         [LECTURE, abimee(PROPOSITION, reponse={"status": "in_progress"}, choix={})], 4,
         "Aucun brouillon", 2, apis=APIS[:1]),
+    "réponse annulée": Cas(
+        [LECTURE, abimee(PROPOSITION, reponse={"status": "cancelled"}, choix={})], 4,
+        "Aucun brouillon", 2, apis=APIS[:1]),
     "appel inachevé": Cas([LECTURE, {**PROPOSITION, "status": "incomplete"}], 4,
         "Aucun brouillon", 2, apis=APIS[:1]),
     "corps imbriqué sans fin": Cas([Reponse("[" * 100_000)], 1, "illisible"),
