@@ -51,8 +51,7 @@ if TYPE_CHECKING:
 SUCCES, ECHEC, USAGE, REFUS, SANS_PROPOSITION = 0, 1, 2, 3, 4
 DOSSIER = Path(__file__).resolve().parent
 CHAMPS = ("id", "sujet", "message")
-TAILLE_MAX_TEXTE, LIGNES_MAX = 20_000, 300  # au-delà, rien ne se relit plus
-REMARQUE_MAX = 4_000  # caractères
+TAILLE_MAX_TEXTE, REMARQUE_MAX, LIGNES_MAX = 20_000, 4_000, 300  # caractères, et lignes
 VERSIONS_MAX, TOURS_MAX = 5, 9  # cinq et une lecture, trois tours perdus
 INSTRUCTIONS = """\
 Vous préparez le brouillon d'une réponse à un ticket de support, dans la langue du ticket.
@@ -215,7 +214,7 @@ def comprendre(reponse: str, accord: Accord, derniere: bool) -> Decision:
 def demander(invite: str) -> str:
     """Rend la réponse, ou rien ; asyncio avalerait un Ctrl-C."""
     if au_clavier():
-        with suppress(EOFError, RuntimeError), a_chaque_signal(lever), edition():
+        with suppress(EOFError, RuntimeError), edition(), a_chaque_signal(lever):
             return input(invite)
         print()  # Ctrl-D, ou stderr fermé
         return ""
@@ -487,7 +486,7 @@ def afficher(texte: str, marge: str = "") -> int:
 def montrer(texte: str, titre: str = "") -> int:
     """Affiche un texte, sous son titre, derrière une marge inimitable ; rend les rangées."""
     rangees = dire(titre) if titre else 0
-    # De longues suites de blancs, marqués (\5, \6) ou non, cacheraient la suite.
+    # De longues suites de blancs, marqués ou non, cacheraient la suite.
     texte = re.sub(r"(?m)(^[\s\5\6]*?\n){4,}", lambda m: f"‹{m[0].count(chr(10))} lignes vides›\n", texte)
     texte = re.sub(r"[^\S\n]{20,}", lambda m: f" ‹{len(m[0])} espaces› ", texte)
     return rangees + afficher(texte, f"{DISCRET}| {FIN}")
@@ -574,7 +573,7 @@ def edition() -> Iterator[None]:
 
 
 def finir(numero: int, acte: Acte) -> NoReturn:
-    """Finit sur un signal : rien de provisoire, une phrase vraie, puis le signal même."""
+    """Finit sur un signal : rien de provisoire, une phrase, puis le signal."""
     while A_DEFAIRE:
         with suppress(Exception):  # un terminal fermé n'a plus de réglages
             A_DEFAIRE.pop()()
@@ -667,7 +666,7 @@ SORTES = {
 }
 NOUS = r"\b(?:nous\b.{0,40}ons\b|nous sommes|je\b|j'|we\b|i\b)"
 SOUHAIT = r"\?|veux|voudrais|aimerais|demand|merci|want|please"
-# Jusqu'à la fin de la phrase ou de la ligne, une virgule, une parenthèse, un tiret, un « et ».
+# Jusqu'au bout de la phrase ou de la ligne, une virgule, parenthèse, tiret, ou « et ».
 CLAUSE = r"(?m)(?:\d\d?[.)] )?.+?(?:[.!?;:]+(?!\w)|, (?!\d)|[()]| [-–—] |\b(?:et|and|mais|but)\b|$)"
 RACINE = r"\b(?!votre|notre|cette)[^\W\d_]{4,5}"  # la même pour remboursé et rembourser
 # Une case se lit valeur=mots de même sens ; un mois et un jour ont leur numéro pour valeur.
@@ -689,14 +688,14 @@ LUES = re.findall(r"(\S+)=(\S+)", " ".join(CASES))
 VALEURS = {mot: valeur for valeur, mots in LUES for mot in mots.split("|")}
 # Un nombre, son unité avant (£25, March 3rd) ou après (30 €, 15/03) ; 14 h 30 vaut 14,3.
 NOMBRES = rf"""(?x)(?=[\d€£]|\b[^\W\d])(?:([€£]|\b(?:{MOIS})\b)\s?)?
-    (\d+(?:[ .,]\d\d\d\b)*(?:[.,:]\d+|\s?(?:h|heures|€)\s?\d\d\b)?
+    (\d+(?:[ .,]\d\d\d\b)*(?:[.,:]\d+|[ ]?(?:h|heures|€)[ ]?\d\d\b)?
     |\b(?:{NOMBRE})(?:[ -](?:et\s)?(?:{NOMBRE})){{0,5}}\b)(?:er|st|nd|rd|th)?
     (?:[ -]?(?:de\s|of\s|d')?({UNITE}|{MOIS}|/\d\d?)s?(?!\w)(?:/\d+)?)?"""
 # « 2. », « 1er », « 24h/24 » ne sont rien ; puis adresses, téléphones, références, jours, noms.
 FAITS = rf"""^\d\d?[.)]\s|\b\d+(?:er?|[èe]me|ère|st|nd|rd|th)\b(?!\s(?:{MOIS}))
     |\b(?:24\s?h|7\s?j)\w*\s?(?:/|sur)\s?\d+
-    |((?:\b(?:https?://|[\w.+-]{{1,64}}@)|\b[\w-]{{1,64}}\.(?=(?:com|fr|net|org|eu|io)\b))\S*[\w/]
-    |(?:\+|\b0)\d(?:[ .()-]{{0,2}}\d){{7,14}}\b|\b(?:[^\W\d]+-?\d|\d+-\d\d\d)[\w-]*
+    |((?:\b(?:https?://|www\.|[\w.+-]{{1,64}}@)|\b[\w-]{{1,64}}\.(?=(?:com|fr|net|org|eu|io)\b))\S*[\w/]
+    |(?:\+|\b0)\d(?:[ .()-]{{0,2}}\d){{7,14}}\b|\b(?:[^\W\d]+-?\d|\d+(?:-\d\d\d|[a-z]+\d+[a-z]))[\w-]*
     |\b(?:{JOUR}|demain|hier|ce\ssoir|aujourd'hui|tomorrow|today|yesterday)\b
     |(?:(?<=[\w,;)][ ])|(?<=\bm\.\s)|(?<=\bmme\.\s)|(?<=\b[ld]'))
     (?!(?:monsieur|madame|mme|mrs)\b)(?-i:[A-ZÀ-Þ]\w*[a-zß-ÿ]\w+))
@@ -792,7 +791,7 @@ def formes(bas: str) -> Iterator[tuple[int, int, str]]:
 
 
 def points_a_verifier(texte: str, ticket: Ticket) -> list[Point]:
-    """Les passages à relire de près, dans l'ordre du texte : jamais un verdict."""
+    """Les passages à relire, dans l'ordre du texte : jamais un verdict."""
     plie, rangs = plier(texte)
     source = plier(re.sub(r"‹U\+[0-9A-F]+›", "", f"{ticket.sujet}.\n{ticket.message}"))[0].lower()
     trouves = [*affirmations(plie, source), *faits(plie, source)]
@@ -883,7 +882,7 @@ def identifiant_de(nom: str) -> str:
 def tickets_presents(demande: str = "") -> str:
     """Dit le nom à taper, le fichier à renommer ou les tickets qui existent."""
     dossier, voulu = DOSSIER / "tickets", identifiant_de(demande)
-    noms = [chemin.stem for chemin in dossier.glob("*.json")]
+    noms = sorted(chemin.stem for chemin in dossier.glob("*.json"))
     noms.sort(key=lambda nom: nom == identifiant_de(nom))  # le bien nommé l'emporte
     if voulu in noms:
         return f"Sans dossier ni extension, tapez : {voulu}"
@@ -921,7 +920,7 @@ def lire_fichier(chemin: Path, taille_max: int = TAILLE_MAX_BROUILLON) -> bytes 
     try:
         with open(chemin, "rb", opener=lambda nom, mode: os.open(nom, mode | sans)) as fichier:
             contenu = fichier.read(taille_max + 1)
-            if len(contenu) > taille_max or not os.path.isfile(fichier.fileno()):
+            if not os.path.isfile(fichier.fileno()) or len(contenu) > taille_max:
                 ordinaire = f"un fichier ordinaire de {taille_max // 1024} Kio au plus"
                 raise Interdit(f"{chemin.name} n'est pas {ordinaire}")
             return contenu
@@ -932,7 +931,7 @@ def lire_fichier(chemin: Path, taille_max: int = TAILLE_MAX_BROUILLON) -> bytes 
 
 
 def relire_brouillon(ticket: Ticket) -> bytes | None:
-    """Rend le brouillon du disque. Lève Arret (code 1) s'il ne peut être remplacé."""
+    """Rend le brouillon du disque. Lève Arret (code 1)."""
     try:
         contenu = lire_fichier(DOSSIER / ticket.nom)
         if contenu is not None:  # il devra trouver sa place sous `~`
@@ -1015,7 +1014,7 @@ def ecrire(chemin: Path, contenu: bytes) -> None:
 
 # --- Le serveur ---
 # Ce qu'un serveur peut refuser, et par quels mots ; jamais `store`.
-FACULTATIFS = {"tool_choice": "tool.?choice", "parallel_tool_calls": "parallel", "include": "encrypted"}
+FACULTATIFS = {"tool_choice": "tool.?ch", "parallel_tool_calls": "parallel", "include": "crypt|include"}
 COUPES = ("length", "content_filter", "incomplete", "in_progress", "cancelled", "failed")
 
 
@@ -1039,7 +1038,7 @@ def choisir_serveur(options: argparse.Namespace) -> Serveur:
     adresse, cle = reglage("OPENAI_BASE_URL") or defaut, reglage("OPENAI_API_KEY")
     modele = options.modele or reglage("OPENAI_DEFAULT_MODEL")
     hote, forme = hote_de(adresse), "http(s)://HOTE[:PORT]/v1, sans ? ni #"
-    est_openai = re.search(r"\.openai\.com(:\d+)?$", hote) is not None
+    est_openai = re.search(r"\.openai\.com(:\d*)?$", hote) is not None
     locale = re.fullmatch(r"(localhost|\[::1]|127(\.\d+){3})(:\d*)?", hote)  # cette machine
     clair = adresse.lower().startswith("http:") and not locale
     mandataire = "" if locale else mandataire_vers(adresse)
@@ -1082,7 +1081,7 @@ def mandataire_vers(adresse: str) -> str:
 
 
 def annoncer_l_envoi(serveur: Serveur) -> None:
-    """Dit ce qui part, vers qui et par où, avant que cela parte."""
+    """Dit ce qui va partir, vers qui et par où."""
     partent = f"Partent vers {serveur.hote}, modèle {en_ligne(serveur.modele)} : {', '.join(CHAMPS)}."
     rien = "Démonstration : aucun modèle n'est appelé, rien ne quitte cette machine."
     dire(partent if serveur.adresse else f"{rien}\nLe texte proposé est un gabarit.")
@@ -1114,7 +1113,7 @@ def configurer(serveur: Serveur, ticket: Ticket) -> RunConfig:
         parallel_tool_calls=False,
         store=False if serveur.api == "responses" or serveur.est_openai else None,
         response_include=["reasoning.encrypted_content"] if raisonne else None,  # non stocké
-        timeout=serveur.delai,  # de la réponse entière, et non d'un silence
+        timeout=serveur.delai,  # de la réponse entière
     )
     source: Any = {"model_provider": joindre(serveur)} if serveur.adresse else {"model": jouer(ticket)}
     return RunConfig(model_settings=settings, tracing_disabled=True, **source)
@@ -1203,7 +1202,7 @@ def redresser(objet: dict[str, Any], vus: set[str]) -> dict[str, Any]:
 # Le premier motif trouvé dans : code HTTP, debut ou suite, api, « via » un mandataire, classes des
 # causes, mots en minuscules. Sans majuscule, la phrase est la raison d'un code 4, et non 1.
 PANNES = {
-    "(^4|ModelBehavior).*(content.filter|flagged)": "le filtre du service a retenu la réponse",
+    "(^40[03]|Behavior).*(content.(filt|manag)|usage.p|flag)": "le filtre du service a retenu la réponse",
     "debut.*ModelBehavior.*brouillon not": "le modèle a rédigé avant la lecture du ticket",
     "ModelBehavior.*lire_ticket not": "le modèle a redemandé le ticket",
     "ModelBehavior.*not found": "le modèle a appelé un outil qui n'existe pas",
@@ -1211,16 +1210,17 @@ PANNES = {
     "ModelBehavior.*json": "les arguments d'un outil sont illisibles",
     "ModelRefusal": "le modèle a refusé de répondre à ce ticket",
     "MaxTurns": f"le modèle a épuisé ses {TOURS_MAX} tours",
-    "UnicodeEncode": "un signe est impossible à envoyer (un demi-caractère ?)",
+    "UnicodeEncode.*surrogates": "un signe est impossible à envoyer (un demi-caractère ?)",
+    "UnicodeEncode": "Réglage illisible : corrigez la variable OPENAI_... non ASCII.",
     "ImportError": "SDK à installer : lancez {python} -m pip install openai-agents==0.24.0",
     "(Model|API)Timeout": "Pas de réponse en {delai:g} s : augmentez --delai.",
     "^401|^40[03].*api.key": "Clé refusée ({statut}) : vérifiez OPENAI_API_KEY{aussi}.",
     "^403": "Accès interdit par {hote} (403) : vérifiez que la clé a droit à {modele}.",
-    "^402|^4.*(_quota|billing_)": "Quota épuisé : vérifiez la facturation.",
+    "^402|^4.*(_quota|billing_|current quota)": "Quota épuisé : vérifiez la facturation.",
     "^429": "Trop de demandes (429) : patientez, puis relancez.",
-    "^413|^4.*context.(length|size|window)": "Ticket trop long : raccourcissez-le.",
+    "^413|^4.*(context.(len|size|win)|too.(long|large))": "Ticket trop long : raccourcissez-le.",
     "^40[04].*('rs_|reasoning item)": "Raisonnement perdu : essayez --api chat.",
-    "^(40[04]|422|500).*(tools|tool.(use|choice))": "Outils refusés : essayez --modele NOM.",
+    "^(40[04]|422|500).*(tools|tool.(use|choice)|function.c)": "Outils refusés : essayez --modele NOM.",
     "^404.*(model|deployment)": "Modèle inconnu (404) : {modele} ; choisissez --modele NOM.",
     "^40[45] debut responses": "{hote} ignore /responses ({statut}) : essayez --api chat.",
     "^40[45] debut": "Adresse introuvable sur {hote} ({statut}) : vérifiez OPENAI_BASE_URL.",
@@ -1254,7 +1254,7 @@ def masquer_la_cle(texte: str, serveur: Serveur) -> str:
 def citer(corps: str, serveur: Serveur) -> str:
     """Les mots du serveur : les chaînes de son JSON, ou son texte ; jamais de HTML."""
     mots = corps
-    if corps.startswith(("{", "[")):
+    if corps.startswith(("{", "[", '"')):
         chaines = re.findall(r'("(?:[^"\\]|\\.)*")(\s*:)?', corps)
         with suppress(ValueError):
             mots = " ".join(json.loads(chaine) for chaine, cle in chaines if not cle)

@@ -209,6 +209,21 @@ def test_la_langue_se_juge_sur_ce_que_la_personne_a_ecrit() -> None:
     assert marques("Bonjour, vous ne pouvez pas ouvrir le fichier et vous êtes bloqué.", cite) == []
 
 
+@pytest.mark.parametrize("nombre", ["14 h", "30 €", "1 250", "8 heures"])
+@pytest.mark.parametrize("suite", ["15 rue de la Paix", "12 mois"])
+def test_un_nombre_ne_continue_pas_a_la_ligne_suivante(nombre: str, suite: str) -> None:
+    texte = f"- à noter : {nombre}\n{suite}"
+    assert marques(texte, texte) == []
+    verifier_les_places(texte, "une lampe")
+
+
+@pytest.mark.parametrize(
+    "reference", ["www.colis-suivi.be", "2B1X9", "AB-12", "2031-0999", "contact@exemple.org"]
+)
+def test_une_adresse_ou_une_reference_absente_se_voit(reference: str) -> None:
+    assert (reference, FAITS) in marques(f"Voir {reference} pour la suite.")
+
+
 @pytest.mark.parametrize(
     ("ecriture", "nombre"),
     [

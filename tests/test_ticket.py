@@ -176,12 +176,17 @@ def tube(chemin: Path) -> None:
     os.mkfifo(chemin)
 
 
+def tube_ouvert(chemin: Path) -> None:
+    tube(chemin)
+    os.open(chemin, os.O_RDWR | os.O_NONBLOCK)  # un écrivain muet : la lecture ne rend rien
+
+
 def peripherique(chemin: Path) -> None:
     chemin.unlink()
     chemin.symlink_to("/dev/zero")
 
 
-@pytest.mark.parametrize("remplacer", [lien, dossier, tube, peripherique])
+@pytest.mark.parametrize("remplacer", [lien, dossier, tube, tube_ouvert, peripherique])
 def test_seul_un_fichier_ordinaire_est_un_ticket(projet: Projet, remplacer: object) -> None:
     chemin = projet.ticket()
     assert callable(remplacer)
