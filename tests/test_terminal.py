@@ -325,6 +325,7 @@ def test_ctrl_c_n_est_pas_avale_par_un_rappel_de_python(copie: Path, rappel: str
 def test_ctrl_c_pendant_l_import_de_readline_n_est_pas_perdu(copie: Path) -> None:
     (copie / "guet.py").write_text(GUET.format(rappel="cb", module="readline"), encoding="utf-8")
     with Terminal(copie, shell=f"cd {copie}; exec {sys.executable} guet.py") as terminal:
+        terminal.attendre("Interrompu", 60)  # le guet ralentit tout
         verifier_la_fin(terminal, signal.SIGINT, copie)
 
 
